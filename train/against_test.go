@@ -153,19 +153,9 @@ func TestAgainstResumes(t *testing.T) {
 	cfg, opt := opposed(t)
 	cfg.Candidates, cfg.Rivals = 8, "fifo,las"
 	policy := mustRun(t, cfg, opt)
-	stop := make(chan struct{})
-	other := opt
-	other.Dir, other.Workers, other.Stop = filepath.Join(t.TempDir(), "run"), 2, stop
-	other.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) }
-	other.Progress = func(m *Metrics) {
-		if m.Update == 4 {
-			close(stop)
-		}
-	}
-	if _, stopped, err := Run(t.Context(), cfg, other); err != nil || !stopped {
-		t.Fatalf("stopped %v, error %v", stopped, err)
-	}
-	other.Resume, other.Stop, other.Progress = true, nil, nil
+	other := fresh(t, opt)
+	other.Workers, other.Clock = 2, func() time.Time { return time.Unix(1_700_000_000, 0) }
+	other = halted(t, cfg, other, 4)
 	sameWeights(t, mustRun(t, cfg, other), policy)
 	same(t, other.Dir, opt.Dir)
 	metrics, points, _, _ := watched(t, other.Dir)

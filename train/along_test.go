@@ -95,18 +95,8 @@ func TestLabelsAlongATeam(t *testing.T) {
 		t.Errorf("the team played %d windows, want 4 of 8", own)
 	}
 
-	stopped := fresh(t, opt)
-	stop := make(chan struct{})
-	stopped.Stop = stop
-	stopped.Progress = func(m *Metrics) {
-		if m.Update == 2 {
-			close(stop)
-		}
-	}
-	if _, was, err := Run(t.Context(), cfg, stopped); err != nil || !was {
-		t.Fatalf("stopped %v, error %v", was, err)
-	}
-	stopped.Stop, stopped.Progress, stopped.Resume, stopped.From = nil, nil, true, nil
+	stopped := halted(t, cfg, fresh(t, opt), 2)
+	stopped.From = nil
 	mustRun(t, cfg, stopped)
 	want, got := results(t, whole.Dir), results(t, stopped.Dir)
 	for name := range want {

@@ -189,18 +189,8 @@ func TestLearnedCriticResumes(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Critic = learnedCritic
 	want := mustRun(t, cfg, opt)
-	half := fresh(t, opt)
-	stop := make(chan struct{})
-	half.Stop = stop
-	half.Progress = func(m *Metrics) {
-		if m.Update == 5 {
-			close(stop)
-		}
-	}
-	if _, stopped, err := Run(t.Context(), cfg, half); err != nil || !stopped {
-		t.Fatalf("stopped %v, error %v", stopped, err)
-	}
-	half.Stop, half.Progress, half.Resume, half.Workers = nil, nil, true, 3
+	half := halted(t, cfg, fresh(t, opt), 5)
+	half.Workers = 3
 	sameWeights(t, mustRun(t, cfg, half), want)
 	same(t, half.Dir, opt.Dir)
 

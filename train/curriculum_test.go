@@ -24,18 +24,7 @@ func staged(tb testing.TB) (Config, Options) {
 func TestCurriculum(t *testing.T) {
 	cfg, opt := staged(t)
 	p := mustRun(t, cfg, opt)
-	half := fresh(t, opt)
-	stop := make(chan struct{})
-	half.Stop = stop
-	half.Progress = func(m *Metrics) {
-		if m.Update == 3 {
-			close(stop)
-		}
-	}
-	if _, stopped, err := Run(t.Context(), cfg, half); err != nil || !stopped {
-		t.Fatalf("stopped %v, error %v", stopped, err)
-	}
-	half.Stop, half.Progress, half.Resume = nil, nil, true
+	half := halted(t, cfg, fresh(t, opt), 3)
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
 

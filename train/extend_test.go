@@ -18,18 +18,6 @@ func extended(cfg Config, opt Options, updates int) (Config, Options) {
 	return cfg, opt
 }
 
-// stopAfter makes the run stop after an update.
-func stopAfter(opt Options, update int) Options {
-	stop := make(chan struct{})
-	opt.Stop = stop
-	opt.Progress = func(m *Metrics) {
-		if m.Update == update {
-			close(stop)
-		}
-	}
-	return opt
-}
-
 // TestExtendedRuns checks that a finished and an unfinished run go on to more updates, with the updates before unchanged; that
 // the recipe records it; that a new run by this recipe equals the extended run; and that the run differs from one that began with
 // as many updates.

@@ -37,23 +37,12 @@ func TestLabelsMayBeLost(t *testing.T) {
 	if want := cfg.Expert * cfg.Windows; len(files) != want {
 		t.Fatalf("%d files of labels, want %d", len(files), want)
 	}
-	half := fresh(t, opt)
-	stop := make(chan struct{})
-	half.Stop = stop
-	half.Progress = func(m *Metrics) {
-		if m.Update == 2 {
-			close(stop)
-		}
-	}
-	if _, stopped, err := Run(t.Context(), cfg, half); err != nil || !stopped {
-		t.Fatalf("stopped %v, error %v", stopped, err)
-	}
+	half := halted(t, cfg, fresh(t, opt), 2)
 	lost := labelFiles(t, half.Dir)
 	if err := os.Remove(lost[0]); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, lost[3], func(b []byte) []byte { return b[:len(b)/2] }) // the second window of an update whose first window has labels
-	half.Stop, half.Progress, half.Resume = nil, nil, true
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
 

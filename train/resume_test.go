@@ -397,6 +397,28 @@ func fresh(t *testing.T, opt Options) Options {
 	return opt
 }
 
+// stopAfter makes the run stop after an update.
+func stopAfter(opt Options, update int) Options {
+	stop := make(chan struct{})
+	opt.Stop = stop
+	opt.Progress = func(m *Metrics) {
+		if m.Update == update {
+			close(stop)
+		}
+	}
+	return opt
+}
+
+// halted runs until after an update, and returns the options that resume the run.
+func halted(t *testing.T, cfg Config, opt Options, update int) Options {
+	t.Helper()
+	if _, stopped, err := Run(t.Context(), cfg, stopAfter(opt, update)); err != nil || !stopped {
+		t.Fatalf("stopped %v, error %v", stopped, err)
+	}
+	opt.Resume = true
+	return opt
+}
+
 // TestRefusals checks that a run that cannot start or resume returns an error with the reason and changes nothing.
 func TestRefusals(t *testing.T) {
 	cfg, opt := tiny(t)
