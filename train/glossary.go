@@ -1,5 +1,10 @@
 package train
 
+import (
+	"slices"
+	"strings"
+)
+
 // Term explains one number that a run reports.
 type Term struct {
 	Key string // its key in metrics.jsonl; "" if only event files have it
@@ -12,6 +17,17 @@ type Term struct {
 
 // about returns the unit and the meaning as text.
 func (t *Term) about() string { return t.Unit + ": " + t.Means }
+
+// Keys returns the keys of Metrics.Numbers that the term explains, sorted: its own, or one for each baseline.
+func (t *Term) Keys(numbers map[string]float64) (keys []string) {
+	for key := range numbers {
+		if own, _, _ := strings.Cut(key, "/"); own == t.Key {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // Tags in event files that no field of Metrics has.
 const (

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"github.com/clustergym/clustergym/train/recipe"
 )
@@ -66,6 +68,37 @@ type Metrics struct {
 	// of the last pass of its update.
 	Explained  *float64 `json:"explained,omitempty"`
 	CriticLoss *float64 `json:"critic_loss,omitempty"`
+}
+
+// Numbers returns the metrics by their keys in the Glossary, without those that metrics.jsonl leaves out. A metric that has a
+// number for each baseline has the keys KEY/BASELINE.
+func (m *Metrics) Numbers() map[string]float64 {
+	all := map[string]float64{}
+	for field, value := range reflect.ValueOf(m).Elem().Fields() {
+		key, omit, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if omit == "omitempty" && value.IsZero() {
+			continue
+		}
+		switch x := value.Interface().(type) {
+		case int:
+			all[key] = float64(x)
+		case float64:
+			all[key] = x
+		case *float64:
+			all[key] = *x
+		case map[string]float64:
+			for name, x := range x {
+				all[key+"/"+name] = x
+			}
+		case map[string]int:
+			for name, n := range x {
+				all[key+"/"+name] = float64(n)
+			}
+		default:
+			panic(fmt.Sprintf("train: the metric %s is a %T", key, x)) // a field of Metrics that this function does not know
+		}
+	}
+	return all
 }
 
 // ReadMetrics returns the metrics of the run in dir, one for each finished update; a new run has none. The run may still be in

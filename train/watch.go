@@ -1,11 +1,8 @@
 package train
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -119,38 +116,25 @@ func (w *watch) record(m *Metrics, now time.Time) error {
 	if w == nil {
 		return nil
 	}
-	values := map[string]json.RawMessage{} // by key; fields omitted from the metrics are absent
-	text, err := json.Marshal(m)
-	if err == nil {
-		err = json.Unmarshal(text, &values)
-	}
+	values := m.Numbers()
 	for _, t := range Glossary() {
-		if text, ok := values[t.Key]; ok && t.Tag != "" && err == nil {
-			err = w.scalars(&t, text)
+		for _, key := range t.Keys(values) {
+			if t.Tag != "" {
+				w.scalar(&t, key, values[key])
+			}
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("write events: %w", err)
 	}
 	w.decisions += m.Choices
 	w.file.Scalar(tagDecisions, float64(w.decisions))
 	return w.file.Append(int64(m.Update), now)
 }
 
-// scalars writes a metric, which is a number or an object of numbers by baseline.
-func (w *watch) scalars(t *Term, text json.RawMessage) error {
-	group, each := strings.CutSuffix(t.Tag, tagBaseline)
-	if !each {
-		var x float64
-		err := json.Unmarshal(text, &x)
-		w.file.Scalar(t.Tag, x)
-		return err
+// scalar writes the number of a term at one of its keys.
+func (w *watch) scalar(t *Term, key string, x float64) {
+	tag := t.Tag
+	if _, name, each := strings.Cut(key, "/"); each {
+		tag = strings.TrimSuffix(tag, tagBaseline) + name
+		w.file.Describe(tag, t.about())
 	}
-	var all map[string]float64
-	err := json.Unmarshal(text, &all)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		w.file.Describe(group+name, t.about())
-		w.file.Scalar(group+name, all[name])
-	}
-	return err
+	w.file.Scalar(tag, x)
 }

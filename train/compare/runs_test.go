@@ -26,8 +26,9 @@ var update = flag.Bool("update", false, "rewrite the tables in testdata")
 type made struct {
 	name     string
 	change   func(*train.Recipe)
-	sets     []string // of its scenario
-	start    float64  // validation of the policy that it began with, 0 for none
+	measure  func(*train.Metrics) // completes the metrics of each update
+	sets     []string             // of its scenario
+	start    float64              // validation of the policy that it began with, 0 for none
 	results  []float64
 	timing   string
 	leftover string // after the last line of metrics.jsonl
@@ -57,6 +58,9 @@ func (m made) write(t *testing.T, root string) *Run {
 		}
 		if m.name != "draws" {
 			line.Agree = 0.75
+		}
+		if m.measure != nil {
+			m.measure(&line)
 		}
 		b, err := json.Marshal(line)
 		if err != nil {
@@ -150,6 +154,33 @@ func TestTables(t *testing.T) {
 		if d := cmp.Diff(string(want), b.String()); d != "" {
 			t.Errorf("%s (-want +got, -update rewrites it):\n%s", golden, d)
 		}
+	}
+}
+
+// TestMetricsByBaseline checks the columns of metrics that have a number for each baseline: those that all runs have.
+func TestMetricsByBaseline(t *testing.T) {
+	root := t.TempDir()
+	var list []*Run
+	for _, name := range []string{"one", "two"} {
+		m := seeded(name, uint64(len(list)), 0.9)
+		m.measure = func(m *train.Metrics) {
+			m.Against, m.Best = map[string]float64{"las": 0.5, "fifo": 0.25, name: 1}, 1.5
+			m.Proposed, m.Taken = map[string]int{"las": 9}, map[string]int{"las": 7}
+		}
+		list = append(list, m.write(t, root))
+	}
+	c, err := Runs(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"run", "choices", "learned", "against/fifo", "against/las", "relative_best", "proposed/las", "taken/las", "validation", "margin", "agree",
+			"entropy", "kl", "clipped", "grad_norm"},
+		{"one", "100", "50", "0.25", "0.5", "1.5", "9", "7", "0.9", "1", "0.75", "0.5", "0", "0", "2"},
+		{"two", "100", "50", "0.25", "0.5", "1.5", "9", "7", "0.9", "1", "0.75", "0.5", "0", "0", "2"},
+	}
+	if d := cmp.Diff(want, c.lastRows()); d != "" {
+		t.Errorf("the last update (-want +got):\n%s", d)
 	}
 }
 

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -79,33 +78,25 @@ func (c *Comparison) lastRows() [][]string {
 	for i := range c.Runs {
 		if c.Runs[i].Last != nil {
 			rows = append(rows, []string{c.Runs[i].Name})
-			values = append(values, numbers(c.Runs[i].Last))
+			values = append(values, c.Runs[i].Last.Numbers())
 		}
 	}
+	if values == nil {
+		return rows
+	}
 	for _, t := range train.Glossary() {
-		lacks := func(v map[string]float64) bool { _, ok := v[t.Key]; return !ok }
-		if t.Key == "" || t.Key == "update" || slices.ContainsFunc(values, lacks) {
-			continue
-		}
-		rows[0] = append(rows[0], t.Key)
-		for i, v := range values {
-			rows[i+1] = append(rows[i+1], strconv.FormatFloat(v[t.Key], 'g', 4, 64))
+		for _, key := range t.Keys(values[0]) {
+			lacks := func(v map[string]float64) bool { _, ok := v[key]; return !ok }
+			if key == "update" || slices.ContainsFunc(values, lacks) {
+				continue
+			}
+			rows[0] = append(rows[0], key)
+			for i, v := range values {
+				rows[i+1] = append(rows[i+1], strconv.FormatFloat(v[key], 'g', 4, 64))
+			}
 		}
 	}
 	return rows
-}
-
-// numbers returns the metrics by their keys, without those that the update does not have.
-func numbers(m *train.Metrics) map[string]float64 {
-	values := map[string]float64{}
-	text, err := json.Marshal(m)
-	if err == nil {
-		err = json.Unmarshal(text, &values)
-	}
-	if err != nil {
-		panic("compare: " + err.Error()) // the metrics were read from JSON
-	}
-	return values
 }
 
 func (c *Comparison) groupRows() [][]string {
