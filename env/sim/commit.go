@@ -70,12 +70,7 @@ func (s *Sim) carryOut(o *cluster.Op) {
 	switch o.Kind {
 	case cluster.OpLoan, cluster.OpReclaim:
 	case cluster.OpPreempt:
-		kept := s.Progress(o.Job)
-		if s.cfg.Restart.FromScratch {
-			kept = 0
-		}
-		s.unqueue(o.Job, kept)
-		s.set(o.Job, kept, s.state.Now(), 1)
+		s.stop(o.Job, 0)
 	default:
 		if s.state.Phase(o.Job) == cluster.Running {
 			s.launch(o.Job, s.overhead(o))
@@ -122,6 +117,27 @@ func (s *Sim) speed(id cluster.JobID) float64 {
 		rate *= float64(r.Interval) / float64(r.Interval+r.Save)
 	}
 	return rate
+}
+
+// stop takes from a job that has just been stopped the work since its last checkpoint. There is a checkpoint after each every of
+// work; with 0 the job keeps its work, unless all jobs start again from scratch.
+func (s *Sim) stop(id cluster.JobID, every time.Duration) {
+	done, known := s.Progress(id), s.state.Progress(id)
+	kept := done
+	switch {
+	case s.cfg.Restart.FromScratch:
+		kept, known = 0, 0 // schedulers see a loss also if the true work was rounded to 0
+	case every > 0 && done > 0:
+		kept -= kept % every
+		known = cluster.Scale(known, float64(kept)/float64(done))
+	}
+	s.unqueue(id, kept)
+	if s.courses == nil {
+		known = kept
+	} else {
+		s.courses[id] = course{kept, cluster.Never, 1}
+	}
+	s.state.SetProgress(id, known, s.state.Now(), 1)
 }
 
 // run lets the job progress at the given rate from the instant from on, with the work done behind it, and schedules its finish.

@@ -31,15 +31,7 @@ func (s *Sim) breakdowns(at time.Duration) {
 // interrupt records that the jobs in s.ended were stopped, and reduces their progress to their last checkpoints.
 func (s *Sim) interrupt(at time.Duration) {
 	for _, id := range s.ended {
-		kept := s.Progress(id)
-		switch every := s.cfg.Restart.Interval; {
-		case s.cfg.Restart.FromScratch:
-			kept = 0
-		case every > 0:
-			kept -= kept % every
-		}
-		s.unqueue(id, kept)
-		s.set(id, kept, at, 1)
+		s.stop(id, s.cfg.Restart.Interval)
 		s.log.append(Record{At: at, Kind: Interrupt, Job: id})
 		s.events = append(s.events, cluster.Event{Kind: cluster.Interrupted, Job: id})
 	}

@@ -121,20 +121,13 @@ func (s *Sim) rate(id cluster.JobID) float64 {
 	return s.courses[id].rate
 }
 
-// set sets how a job runs that has just been placed, or what is left of one that has just been stopped.
+// set sets how a job runs that has just been placed.
 func (s *Sim) set(id cluster.JobID, done, from time.Duration, rate float64) {
 	if s.courses == nil {
 		s.state.SetProgress(id, done, from, rate)
 		return
 	}
-	known := s.state.Progress(id)
-	if was := s.Progress(id); done < was {
-		known = cluster.Scale(known, float64(done)/float64(was))
-	}
-	s.state.SetProgress(id, known, from, 1)
-	if s.state.Phase(id) != cluster.Running {
-		from = cluster.Never
-	}
+	s.state.SetProgress(id, s.state.Progress(id), from, 1)
 	s.courses[id] = course{done, from, rate}
 }
 

@@ -167,6 +167,38 @@ func TestKnownProgressIsRunningTime(t *testing.T) {
 	}
 }
 
+// TestJobsFromScratchHideTheirWork checks that a job that must start from scratch seems to have done nothing, however little it
+// has truly done: after 1 ns the true work of a slow job is rounded to 0, and that of a fast one to 1 ns.
+func TestJobsFromScratchHideTheirWork(t *testing.T) {
+	for _, gpu := range []string{"T4", "V100"} {
+		for _, ran := range []time.Duration{1, 2, time.Minute} {
+			model, err := physics.Parse("gpu-type")
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := cluster.Uniform(1, 1)
+			spec.Servers[0].GPUType = gpu
+			s := begin(t, sim.Episode{
+				Config: sim.Config{
+					Cluster: spec, Physics: model, Hidden: sim.Hidden{Speeds: true}, Restart: sim.Restart{FromScratch: true},
+					Outages: []sim.Outage{{From: ran, To: ran + 1, GPU: -1}},
+				},
+				Jobs: []trace.Job{{Work: time.Hour, JobSpec: cluster.JobSpec{
+					Name: "a", Model: "resnet50-64", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+				}}},
+			})
+			if err := s.State().Txn().Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}); err != nil {
+				t.Fatal(err)
+			}
+			s.Commit()
+			s.Next() // the failure
+			if known, done := s.State().Progress(0), s.Progress(0); known != 0 || done != 0 {
+				t.Errorf("a job that ran for %v on a %s: progress %v, true progress %v, want 0", ran, gpu, known, done)
+			}
+		}
+	}
+}
+
 // TestOnlyPhysicsAsksForHiddenModels checks in the source that no package but the speed model, the simulator and what deals its
 // episodes calls Trains.
 func TestOnlyPhysicsAsksForHiddenModels(t *testing.T) {
