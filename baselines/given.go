@@ -40,6 +40,13 @@ type Needs struct {
 // Past reports whether the baseline needs what was learned from jobs that ran before the episode.
 func (n *Needs) Past() bool { return n.Fitted || n.Learned || n.Speeds }
 
+// Add adds the needs of another baseline.
+func (n *Needs) Add(other Needs) {
+	n.Fitted, n.Learned, n.Speeds = n.Fitted || other.Fitted, n.Learned || other.Learned, n.Speeds || other.Speeds
+	n.Memory = n.Memory || other.Memory
+	n.Truth = Truth{Times: n.Truth.Times || other.Truth.Times, Speeds: n.Truth.Speeds || other.Truth.Speeds}
+}
+
 // ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
 var ErrUnfitted = errors.New("this needs a scenario and its training split, which are known only in eval and headroom")
 

@@ -291,3 +291,20 @@ func TestUsualRank(t *testing.T) {
 		}
 	}
 }
+
+// TestNeedsAdd checks the union of needs, field by field.
+func TestNeedsAdd(t *testing.T) {
+	var all Needs
+	for _, n := range []Needs{
+		{Fitted: true}, {Learned: true}, {Speeds: true}, {Memory: true}, {Truth: Truth{Times: true}}, {Truth: Truth{Speeds: true}}, {},
+	} {
+		alone := n
+		if alone.Add(Needs{}); alone != n {
+			t.Errorf("%+v and nothing are %+v", n, alone)
+		}
+		all.Add(n)
+	}
+	if want := (Needs{true, true, true, true, Truth{true, true}}); all != want {
+		t.Errorf("needs %+v, want %+v", all, want)
+	}
+}

@@ -190,9 +190,7 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 	var needs baselines.Needs
 	for _, p := range policies {
 		if mustFit(p) {
-			needs.Fitted = needs.Fitted || p.Needs.Fitted
-			needs.Learned = needs.Learned || p.Needs.Learned
-			needs.Speeds = needs.Speeds || p.Needs.Speeds
+			needs.Add(p.Needs)
 		}
 	}
 	var given baselines.Given

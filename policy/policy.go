@@ -127,8 +127,7 @@ func (p *Policy) wrap(suffix string, needs baselines.Needs) {
 	}
 	with := p.With
 	p.New = func() (cluster.Scheduler, error) { return with(baselines.Given{}) }
-	if p.Needs.Memory = p.Needs.Memory || needs.Memory; !p.Needs.Memory {
+	if p.Needs.Add(needs); !p.Needs.Memory {
 		p.With = nil
 	}
-	p.Needs.Learned, p.Needs.Speeds = p.Needs.Learned || needs.Learned, p.Needs.Speeds || needs.Speeds
 }

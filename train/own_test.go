@@ -200,7 +200,7 @@ func trainKnowing(t *testing.T, encoder string) {
 		return given, nil
 	}
 	p := mustRun(t, cfg, opt)
-	if asked != (baselines.Needs{Learned: true, Speeds: true}) {
+	if asked != (baselines.Needs{Learned: true, Speeds: true, Memory: true}) {
 		t.Errorf("the prior needs %+v", asked)
 	}
 	dir := filepath.Join(t.TempDir(), "policy")

@@ -242,7 +242,7 @@ func (r *run) give(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", of.key, err)
 			}
-			needs.Fitted, needs.Learned, needs.Speeds = needs.Fitted || n.Fitted, needs.Learned || n.Learned, needs.Speeds || n.Speeds
+			needs.Add(n)
 		}
 	}
 	r.given = map[*scenario.Source]baselines.Given{}
