@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/kernel"
 )
 
 // Param is one named array of weights. A dense layer's weights are [in,out].
@@ -81,17 +82,13 @@ func Init(s Shape, r *rand.Rand) Params {
 	for i := range p {
 		switch p[i].start {
 		case ones:
-			for j := range p[i].Data {
-				p[i].Data[j] = 1
-			}
+			kernel.Fill(p[i].Data, 1)
 		case scaled, unit:
 			sd := 1.0
 			if p[i].start == scaled {
 				sd = math.Sqrt(1 / float64(p[i].Shape[0]))
 			}
-			for j := range p[i].Data {
-				p[i].Data[j] = float32(sd * r.NormFloat64())
-			}
+			kernel.Draw(p[i].Data, sd, r)
 		}
 	}
 	return p

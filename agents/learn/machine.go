@@ -100,7 +100,7 @@ func NewMachine[T kernel.Float](s agents.Shape, rows, servers, jobs, candidates 
 	}
 	if s.Attention == agents.Attend {
 		m.in.inducingMask = graphop.Input[T](g, "in.inducing_mask", rows, s.Inducing)
-		fill(graphop.Values[T](m.in.inducingMask), 1)
+		kernel.Fill(graphop.Values[T](m.in.inducingMask), 1)
 	}
 	layout := agents.Layout(s)
 	m.params = make([]*G.Node, len(layout))
@@ -258,7 +258,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 			clear(graphop.Values[T](node))
 		}
 	}
-	fill(graphop.Values[T](in.of), -1)
+	kernel.Fill(graphop.Values[T](in.of), -1)
 	for r := range m.rows {
 		legal := slot[T](in.legal, r, m.rows)
 		if r >= len(samples) {
@@ -270,8 +270,8 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 		graphop.Convert(slot[T](in.server, r, m.rows), o.Server)
 		graphop.Convert(slot[T](in.job, r, m.rows), o.Job)
 		graphop.Convert(slot[T](in.candidate, r, m.rows), o.Candidate)
-		fill(slot[T](in.serverMask, r, m.rows)[:o.Servers], 1)
-		fill(slot[T](in.jobMask, r, m.rows)[:o.Jobs], 1)
+		kernel.Fill(slot[T](in.serverMask, r, m.rows)[:o.Servers], 1)
+		kernel.Fill(slot[T](in.jobMask, r, m.rows)[:o.Jobs], 1)
 		weights := slot[T](in.weights, r, m.rows)
 		for _, share := range o.Shares {
 			weights[int(share.Candidate)*m.servers+int(share.Server)] = T(share.Weight)
@@ -286,7 +286,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 				graphop.Convert(adjacent[i*m.servers:], s.Adjacent[i*o.Servers:(i+1)*o.Servers])
 			}
 		}
-		fill(legal[:o.Candidates], 1)
+		kernel.Fill(legal[:o.Candidates], 1)
 		for i, gone := range s.Gone {
 			if gone {
 				legal[i] = 0
@@ -308,7 +308,7 @@ func (m *Machine[T]) fill(samples []Sample, weight, spread float64) {
 func (m *Machine[T]) tie(s *Sample, r int) {
 	o, n := s.Observation, s.Candidates
 	if m.in.shown != nil {
-		fill(slot[T](m.in.shown, r, m.rows)[:n], 1)
+		kernel.Fill(slot[T](m.in.shown, r, m.rows)[:n], 1)
 	}
 	if m.in.single == nil {
 		return
@@ -371,10 +371,4 @@ func slot[T kernel.Float](n *G.Node, r, rows int) []T {
 	x := graphop.Values[T](n)
 	each := len(x) / rows
 	return x[r*each : (r+1)*each]
-}
-
-func fill[T kernel.Float](x []T, v T) {
-	for i := range x {
-		x[i] = v
-	}
 }

@@ -22,7 +22,7 @@ type machine[T kernel.Float] struct {
 	params []*G.Node
 	scores G.Value
 	vm     G.VM
-	grad   []T // scratch: the gradient of one tensor
+	grad   []T // scratch: the gradient of a run
 }
 
 // newMachine builds and compiles the graph. Two goroutines must not call it at once.
@@ -40,7 +40,7 @@ func newMachine[T kernel.Float](width, rows int) (m *machine[T], err error) {
 		w := graphop.Input[T](g, fmt.Sprintf("w%d", k), l.in, l.out)
 		b := graphop.Input[T](g, fmt.Sprintf("b%d", k), l.out)
 		m.params = append(m.params, w, b)
-		m.grad = make([]T, max(len(m.grad), l.in*l.out))
+		m.grad = append(m.grad, make([]T, l.in*l.out+l.out)...)
 		if x, err = graph.Dense(x, w, b, l.act); err != nil {
 			return nil, fmt.Errorf("build graph of a yardstick: %w", err)
 		}
@@ -78,20 +78,11 @@ func (m *machine[T]) add(grad []T, n *net, rows, slopes []float32) error {
 		clear(values[len(in.x):])
 		graphop.Convert(values, in.x)
 	}
-	m.vm.Reset()
-	if err := m.vm.RunAll(); err != nil {
+	if err := graphop.RunBack(m.vm, m.params, m.grad); err != nil {
 		return fmt.Errorf("run graph of a yardstick: %w", err)
 	}
-	at := 0
-	for _, p := range m.params {
-		n, err := graphop.TakeGradient(m.grad, p)
-		if err != nil {
-			return err
-		}
-		for i, x := range m.grad[:n] {
-			grad[at+i] += x
-		}
-		at += n
+	for i, x := range m.grad {
+		grad[i] += x
 	}
 	return nil
 }

@@ -40,13 +40,11 @@ func newNet(width int, last float64, draw *rand.Rand) *net {
 	for k := range n.layers {
 		l := &n.layers[k]
 		l.w, l.b = make([]float32, l.in*l.out), make([]float32, l.out)
-		scale := math.Sqrt(2 / float64(l.in))
+		scale := kernel.He(l.in)
 		if l.act == kernel.None {
 			scale = last / math.Sqrt(float64(l.in))
 		}
-		for i := range l.w {
-			l.w[i] = float32(scale * draw.NormFloat64())
-		}
+		kernel.Draw(l.w, scale, draw)
 	}
 	return n
 }

@@ -11,7 +11,6 @@ package critic
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/agents"
@@ -87,10 +86,7 @@ func Layout(s Shape) agents.Params {
 func Init(s Shape, r *rand.Rand) agents.Params {
 	p := Layout(s)
 	for i := 0; i < len(p)-2; i += 2 {
-		sd := math.Sqrt(2 / float64(p[i].Shape[0]))
-		for j := range p[i].Data {
-			p[i].Data[j] = float32(sd * r.NormFloat64())
-		}
+		kernel.Draw(p[i].Data, kernel.He(p[i].Shape[0]), r)
 	}
 	return p
 }

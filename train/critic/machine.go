@@ -103,8 +103,8 @@ func (m *Machine[T]) Run(p agents.Params, states []State, want []float64, grad [
 		graphop.Convert(graphop.Values[T](m.server)[r*m.mostServers*m.shape.Server:], s.Server)
 		graphop.Convert(graphop.Values[T](m.job)[r*m.mostJobs*m.shape.Job:], s.Job)
 		graphop.Convert(graphop.Values[T](m.features)[r*m.shape.Features:], s.Features)
-		fill(graphop.Values[T](m.serverMask)[r*m.mostServers:][:s.Servers])
-		fill(graphop.Values[T](m.jobMask)[r*m.mostJobs:][:s.Jobs])
+		kernel.Fill(graphop.Values[T](m.serverMask)[r*m.mostServers:][:s.Servers], 1)
+		kernel.Fill(graphop.Values[T](m.jobMask)[r*m.mostJobs:][:s.Jobs], 1)
 		row := graphop.Values[T](m.data)[r*columns:]
 		row[colWant], row[colWeight] = T(want[r]), 1/T(len(states))
 	}
@@ -116,12 +116,6 @@ func (m *Machine[T]) Run(p agents.Params, states []State, want []float64, grad [
 
 // Values returns the network's numbers for the rows of the last run. The slice is valid until the next run.
 func (m *Machine[T]) Values() []T { return m.values.Data().([]T) }
-
-func fill[T kernel.Float](x []T) {
-	for i := range x {
-		x[i] = 1
-	}
-}
 
 // builder implements the layers as nodes. It keeps the first error in the machine and does nothing after it.
 type builder[T kernel.Float] struct{ *Machine[T] }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/internal/kernel"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -14,10 +15,7 @@ func (f *Fit[M]) draw() {
 	parts := f.member.Parts()
 	for i := 0; i < len(parts)-2; i += 2 {
 		w, b := parts[i], parts[i+1]
-		size := math.Sqrt(2 / float64(len(w)/len(b))) // He et al., ICCV 2015
-		for k := range w {
-			w[k] = float32(size * draw.NormFloat64())
-		}
+		kernel.Draw(w, kernel.He(len(w)/len(b)), draw)
 	}
 }
 
