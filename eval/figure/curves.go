@@ -17,14 +17,9 @@ func Curves(lines []Line, points []Line) (*Figure, error) {
 	if len(lines)+len(points) == 0 {
 		return nil, fmt.Errorf("draw learning curves: no lines")
 	}
-	box := bounds{xlo: 0, xhi: 1, ylo: 1, yhi: 1}
-	for _, list := range [][]Line{lines, points} {
-		for i := range list {
-			if err := list[i].check(); err != nil {
-				return nil, fmt.Errorf("draw learning curves: %w", err)
-			}
-			box.add(&list[i])
-		}
+	box, err := around(lines, points)
+	if err != nil {
+		return nil, fmt.Errorf("draw learning curves: %w", err)
 	}
 	of, entries := curveEntries(lines, points)
 	return withLegend("Learning curves: mean JCT relative to the prior's over updates", column, entries, func() []panel {
@@ -98,14 +93,26 @@ func (b *bounds) relative() *plot.Plot {
 	return p
 }
 
-// bounds is the smallest rectangle around the points added so far.
+// bounds is a rectangle around points.
 type bounds struct{ xlo, xhi, ylo, yhi float64 }
 
-func (b *bounds) add(l *Line) {
-	for i := range l.X {
-		b.xlo, b.xhi = min(b.xlo, l.X[i]), max(b.xhi, l.X[i])
-		b.ylo, b.yhi = min(b.ylo, l.Y[i]), max(b.yhi, l.Y[i])
+// around returns the smallest bounds of lines that contain the prior, which is at 1, at the first update. It returns an error
+// about the first line that cannot be drawn.
+func around(lists ...[]Line) (bounds, error) {
+	b := bounds{xlo: 0, xhi: 1, ylo: 1, yhi: 1}
+	for _, list := range lists {
+		for i := range list {
+			l := &list[i]
+			if err := l.check(); err != nil {
+				return b, err
+			}
+			for k := range l.X {
+				b.xlo, b.xhi = min(b.xlo, l.X[k]), max(b.xhi, l.X[k])
+				b.ylo, b.yhi = min(b.ylo, l.Y[k]), max(b.yhi, l.Y[k])
+			}
+		}
 	}
+	return b, nil
 }
 
 // marks draws a shape at every point, except where the shape would coincide with the previous one.

@@ -16,14 +16,9 @@ func Search(named, faint []Line, faintName string) (*Figure, error) {
 	if len(named) == 0 || len(named) > MostNamed {
 		return nil, fmt.Errorf("draw search: %d lines, want 1 to %d", len(named), MostNamed)
 	}
-	box := bounds{xlo: 0, xhi: 1, ylo: 1, yhi: 1}
-	for _, list := range [][]Line{named, faint} {
-		for i := range list {
-			if err := list[i].check(); err != nil {
-				return nil, fmt.Errorf("draw search: %w", err)
-			}
-			box.add(&list[i])
-		}
+	box, err := around(named, faint)
+	if err != nil {
+		return nil, fmt.Errorf("draw search: %w", err)
 	}
 	behind := draw.LineStyle{Color: pale, Width: .6}
 	var entries []entry
