@@ -43,15 +43,7 @@ func (m interleaved) Name() string {
 
 // Factor implements Part.
 func (m interleaved) Factor(s *cluster.View, job cluster.JobID) float64 {
-	p := s.Placement(job)
-	if len(p) == 1 {
-		return 1
-	}
-	ref := m.traffic(s, job)
-	if ref.best == 0 {
-		return 1
-	}
-	return min(ref.best/ref.alpha(s, p, m.links, m.through(s, job)), 1)
+	return m.factor(s, job, m.through)
 }
 
 // through returns the fraction of its NIC bandwidth that a gang gets through the most contended uplink it uses.
@@ -60,19 +52,16 @@ func (m interleaved) through(s *cluster.View, job cluster.JobID) float64 {
 	if !s.Crosses(p) {
 		return 1
 	}
-	least, own := 1.0, m.rhythm(s, job)
-	for rack := range racks(s, p) {
+	own := m.rhythm(s, job)
+	return m.least(s, p, func(rack int32) float64 {
 		want := m.links.NIC * nics(s, p, rack)
 		for _, other := range s.Crossing(rack) {
 			if other != job {
 				want += m.links.NIC * nics(s, s.Placement(other), rack) * own.overlap(m.rhythm(s, other))
 			}
 		}
-		if want > m.uplink {
-			least = min(least, m.uplink/want)
-		}
-	}
-	return least
+		return want
+	})
 }
 
 // nics returns the NICs of the rack's servers that belong to the placement: for each server in proportion to the GPUs that it
@@ -97,12 +86,7 @@ func (m interleaved) rhythm(s *cluster.View, job cluster.JobID) rhythm {
 	if ref.best == 0 {
 		return rhythm{}
 	}
-	alone := 1.0
-	for rack := range racks(s, p) {
-		if want := m.links.NIC * nics(s, p, rack); want > m.uplink {
-			alone = min(alone, m.uplink/want)
-		}
-	}
+	alone := m.least(s, p, func(rack int32) float64 { return m.links.NIC * nics(s, p, rack) })
 	period := ref.alpha(s, p, m.links, alone)
 	quiet := ref.alpha(s, p, comm.Links{Intra: m.links.Intra, NIC: math.Inf(1)}, 1)
 	return rhythm{period, max(1-quiet/period, 0)}

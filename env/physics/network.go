@@ -54,6 +54,12 @@ type reference struct {
 
 // Factor implements Part.
 func (m network) Factor(s *cluster.View, job cluster.JobID) float64 {
+	return m.factor(s, job, m.fraction)
+}
+
+// factor returns the factor of a job, where fraction returns the part of its NIC bandwidth that the job gets if it is on several
+// servers.
+func (m network) factor(s *cluster.View, job cluster.JobID, fraction func(*cluster.View, cluster.JobID) float64) float64 {
 	p := s.Placement(job)
 	if len(p) == 1 {
 		return 1
@@ -62,7 +68,7 @@ func (m network) Factor(s *cluster.View, job cluster.JobID) float64 {
 	if ref.best == 0 {
 		return 1
 	}
-	return min(ref.best/ref.alpha(s, p, m.links, m.fraction(s, p)), 1)
+	return min(ref.best/ref.alpha(s, p, m.links, fraction(s, job)), 1)
 }
 
 // traffic returns the reference of the job with its present workers.
@@ -100,13 +106,19 @@ func (b *buffer) reset() { b.workers, b.gpus, b.nic = b.workers[:0], b.gpus[:0],
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // fraction returns the fraction of its NIC bandwidth that a gang gets through the most contended uplink it uses.
-func (m network) fraction(s *cluster.View, p cluster.Placement) float64 {
-	if !s.Crosses(p) {
-		return 1
-	}
+func (m network) fraction(s *cluster.View, job cluster.JobID) float64 {
+	return m.least(s, s.Placement(job), func(rack int32) float64 { return m.links.NIC * s.CrossingNICs(rack) })
+}
+
+// least returns the fraction of its NIC bandwidth that a placement gets through the most contended uplink it uses. demand returns
+// that of all gangs on the uplink of a rack, in bytes/s.
+func (m network) least(s *cluster.View, p cluster.Placement, demand func(rack int32) float64) float64 {
 	least := 1.0
+	if !s.Crosses(p) {
+		return least
+	}
 	for rack := range racks(s, p) {
-		if want := m.links.NIC * s.CrossingNICs(rack); want > m.uplink {
+		if want := demand(rack); want > m.uplink {
 			least = min(least, m.uplink/want)
 		}
 	}
