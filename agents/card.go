@@ -35,7 +35,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	say("\n## Training\n")
 	say("* Scenarios: %s", scenarios(training.Scenario))
 	if training.From != nil {
-		say("* Began as: %s", beginning(training.From))
+		say("* Began as: %s", beginning(training))
 	}
 	say("* Updates: %d, with seed %d", training.Updates, training.Seed)
 	if training.Memory > 0 {
@@ -86,21 +86,27 @@ func scenarios(list string) string {
 }
 
 // beginning describes the policy that the training began with.
-func beginning(from *checkpoints.Origin) string {
+func beginning(training *checkpoints.Provenance) string {
+	from := training.From
 	text := fmt.Sprintf("policy `%s` (%.12s), which was trained for %s.\n  Its scenarios: %s",
 		from.Policy, from.SHA256, phrase.Count(from.Updates, "update"), scenarios(from.Scenario))
 	if from.Validation > 0 {
-		text += fmt.Sprintf("; on the validation windows here it is at %.4f of the\n  prior's completion times", from.Validation)
+		text += fmt.Sprintf("; on the validation windows here it is at %.4f of the\n  prior's %s", from.Validation, compared(training))
 	}
 	return text
 }
 
+// compared says what of the policy is divided by that of its prior.
+func compared(training *checkpoints.Provenance) string {
+	if training.Objective != "" {
+		return "cost or figure by the objective"
+	}
+	return "completion times"
+}
+
 // result describes the result of validation.
 func result(training *checkpoints.Provenance) string {
-	relative, from, of := training.Validation, training.From, "completion times"
-	if training.Objective != "" {
-		of = "cost or figure by the objective"
-	}
+	relative, from, of := training.Validation, training.From, compared(training)
 	switch {
 	case relative == 0:
 		return "none, for want of such windows; the weights are the last ones"

@@ -46,6 +46,11 @@ func TestModelCards(t *testing.T) {
 		{"tuned-prior", true, checkpoints.Provenance{Scenario: "own-v1", Updates: 1, Validation: 1, From: &checkpoints.Origin{
 			Policy: "mine", SHA256: "0123456789abcdef", Updates: 1, Validation: 1.02,
 		}}},
+		{"tuned-objective", true, checkpoints.Provenance{
+			Scenario: "own-v1", Updates: 1, Objective: "makespan", Validation: 0.95, From: &checkpoints.Origin{
+				Policy: "mine", SHA256: "0123456789abcdef", Updates: 1, Validation: 0.97,
+			},
+		}},
 		{"unknown", false, checkpoints.Provenance{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -108,8 +108,7 @@ type Origin struct {
 	SHA256   string `json:"sha256"`   // a digest of everything that affects its decisions
 	Scenario string `json:"scenario"` // as in its Provenance
 	Updates  int    `json:"updates"`  // as in its Provenance
-	// Validation is the ratio of its completion times to its prior's, averaged over the validation windows of the run. 0 means that
-	// there were none.
+	// Validation is its ratio as in Provenance, on the validation windows of the run. 0 means that there were none.
 	Validation float64 `json:"validation,omitempty"`
 }
 
