@@ -93,6 +93,10 @@ func newLabels(cfg *Config, prior, dir string, r *run, digests [][]string) (*lab
 	return l, nil
 }
 
+// LabelsKey returns a key of the settings that labels depend on. Runs on the same scenarios with equal keys learn from the same
+// labels, provided that they take the same prior of those that Prior lists.
+func LabelsKey(cfg *Config) (string, error) { return labelsKey(cfg, cfg.Prior, "", "") }
+
 // labelsKey returns a key for everything that the labels of a scenario depend on, except the program's version. The parameter
 // digest identifies the scenario's jobs; by is the digest of the policy that plays, empty for the scout.
 func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
