@@ -38,15 +38,11 @@ func (c *Config) checkExtended() error {
 }
 
 // recorded returns the settings that the run's folder must record: for a run that is being extended, those before the extension.
-// It adopts the parts of a resumed run.
-func (r *run) recorded() (*Config, error) {
+// It adopts the parts of a resumed run. before is the recipe in the run's folder, nil if there is none.
+func (r *run) recorded(before *Recipe) *Config {
 	was := r.cfg
-	if !r.opt.Resume {
-		return &was, nil
-	}
-	before, err := r.before()
-	if before == nil || err != nil {
-		return &was, err
+	if !r.opt.Resume || before == nil {
+		return &was
 	}
 	if len(r.cfg.Extended) == 0 {
 		r.cfg.Extended = before.Train.Extended
@@ -54,7 +50,7 @@ func (r *run) recorded() (*Config, error) {
 	if was.Extended = r.cfg.Extended; was.Updates != before.Train.Updates {
 		was.Updates, was.Expert = before.Train.Updates, before.Train.Expert
 	}
-	return &was, nil
+	return &was
 }
 
 // extend records an extension of the run, whose settings were as given. It returns an error if the run has finished as many

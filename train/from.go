@@ -84,18 +84,11 @@ func (f *From) beginning() *Beginning {
 var FromName = filepath.Join("from", "policy")
 
 // from sets what the run begins with: for a new run the given policy, for a resumed one that in its recipe. A new run stores the
-// policy in its folder.
-func (r *run) from() error {
+// policy in its folder. before is the recipe in that folder, nil if there is none.
+func (r *run) from(before *Recipe) error {
 	f := r.opt.From
-	if f == nil && !r.opt.Resume {
-		return nil
-	}
-	before, err := r.before()
-	if err != nil {
-		return err
-	}
 	if !r.opt.Resume {
-		if before != nil { // refused later
+		if f == nil || before != nil { // a folder that has a run is refused later
 			return nil
 		}
 		if err := f.fits(&r.cfg); err != nil {

@@ -170,7 +170,13 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if len(r.sources) == 0 {
 		return nil, fmt.Errorf("no scenario, want 1 or more")
 	}
-	if err := r.from(); err != nil {
+	var before *Recipe // a new untrained run needs none
+	if opt.Resume || opt.From != nil {
+		if before, err = r.before(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.from(before); err != nil {
 		return nil, err
 	}
 	workloads, all, err := r.openStages(digests)
@@ -190,10 +196,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make policy: %w", err)
 	}
-	was, err := r.recorded()
-	if err != nil {
-		return nil, err
-	}
+	was := r.recorded(before)
 	if r.files, err = openRunFiles(was, prior, r.beginning, opt, r.sources, digests, workloads); err != nil {
 		return nil, err
 	}
