@@ -152,18 +152,14 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	if result.Dir == "" {
 		result.Dir = filepath.Join("runs", names[0])
 	}
-	if from != nil && !opts.resume {
-		if err := warnOfValidation(a, from, scenarios); err != nil {
-			return nil, err
-		}
-	}
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
+	warn := func(err error) { bar.Clear(); a.Warn(err) }
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
 		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now, Given: eval.Given, From: from,
-		Older: warned(result.Dir, func(err error) { bar.Clear(); a.Warn(err) }),
+		Older: warned(result.Dir, warn), Warn: warn,
 		Progress: func(m *train.Metrics) {
 			if result.Last == nil && opts.resume {
 				bar.Skip(int64(m.Update))

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/train"
@@ -35,25 +33,6 @@ func (o *trainOptions) beginning(a *app, layers config.Options) (*train.From, er
 			"train.prior names the baseline that an untrained team begins as", name)
 	}
 	return &train.From{Policy: p.Learned, Training: p.Training}, nil
-}
-
-// warnOfValidation warns if a policy was trained on jobs of the validation windows: it then looks better there than it is.
-func warnOfValidation(a *app, from *train.From, scenarios []*scenario.Scenario) error {
-	var seen []scenario.Period
-	for _, s := range from.Training.Seen {
-		seen = append(seen, scenario.Period(s))
-	}
-	for _, s := range scenarios {
-		src, err := s.Open()
-		if err != nil {
-			return err
-		}
-		if shared, overlap := scenario.Overlap(seen, src.Periods(scenario.Validation)); overlap {
-			a.Warn(fmt.Errorf("policy %s was trained or chosen on jobs of the validation windows of %s (%s): "+
-				"its validation figure flatters it", from.Policy.Name, s.Name, shared))
-		}
-	}
-	return nil
 }
 
 // isPolicy reports whether dir is the folder of an exported policy.

@@ -80,6 +80,19 @@ func (f *From) beginning() *Beginning {
 	return b
 }
 
+// warn warns if the policy that the run begins with was trained on jobs of the validation windows.
+func (r *run) warn() {
+	if r.opt.Warn == nil {
+		return
+	}
+	for _, src := range r.sources {
+		if shared, overlap := scenario.Overlap(r.beginning.Seen, src.Periods(scenario.Validation)); overlap {
+			r.opt.Warn(fmt.Errorf("policy %s was trained or chosen on jobs of the validation windows of %s (%s): "+
+				"its validation figure flatters it", r.beginning.Policy, src.Scenario().Name, shared))
+		}
+	}
+}
+
 // FromName is the folder, within that of a run, of the bundle of the policy that the run began with.
 var FromName = filepath.Join("from", "policy")
 
@@ -95,6 +108,7 @@ func (r *run) from(before *Recipe) error {
 			return err
 		}
 		r.beginning = f.beginning()
+		r.warn()
 		b, card, err := f.Policy.Bundle("clustergym train", f.Training)
 		if err == nil {
 			err = checkpoints.WriteBundle(filepath.Join(r.opt.Dir, FromName), b.Manifest, b.Tensors, nil, card, nil)

@@ -42,6 +42,9 @@ type Options struct {
 	// Older is called if a run is resumed and its newest checkpoint is damaged. If Older returns nil, the run continues from the
 	// newest good checkpoint; if it returns an error, the run ends with it. If Older is nil, the run ends with the OlderError.
 	Older func(*OlderError) error
+	// Warn is called for each scenario of whose validation windows the policy From has seen jobs: it looks better there than it is.
+	// Warn may be nil.
+	Warn func(error)
 	// Progress is called after every update and, when a run is resumed, once with its last finished update. It may be nil.
 	Progress func(*Metrics)
 	// Clock returns the wall-clock time for timing.jsonl and the event files. If it is nil, the run writes neither.
