@@ -27,6 +27,12 @@ const (
 	cardName    = "README.md"
 )
 
+// IsBundle reports whether a folder has a manifest, as that of a bundle has. It is true of a folder that cannot be read.
+func IsBundle(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifestName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // Manifest describes a policy. From it alone, without the weights, one can build the policy, check it against an environment and
 // trace it to its training. WriteBundle fills in the envelope (version, kind, checksum), Weights, Tensors and ONNX.
 type Manifest struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -272,7 +273,7 @@ func (r *trained) print(a *app) error {
 		a.Printf(", %s", note(r.Last))
 	}
 	learned := r.Dir
-	if isPolicy(filepath.Join(r.Dir, train.FromName)) {
+	if checkpoints.IsBundle(filepath.Join(r.Dir, train.FromName)) {
 		learned = "from=" + filepath.Join(r.Dir, train.FromName) + "," + r.Dir
 	}
 	a.Printf("\ncheckpoints: %s\n"+

@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
-
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
@@ -33,10 +30,4 @@ func (o *trainOptions) beginning(a *app, layers config.Options) (*train.From, er
 			"train.prior names the baseline that an untrained team begins as", name)
 	}
 	return &train.From{Policy: p.Learned, Training: p.Training}, nil
-}
-
-// isPolicy reports whether dir is the folder of an exported policy.
-func isPolicy(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "manifest.json"))
-	return err == nil
 }

@@ -148,7 +148,7 @@ func (f *Finder) folder(dir string) (Source, error) {
 			return f.run(dir, read)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
+	if !checkpoints.IsBundle(dir) {
 		if f.Run == nil {
 			return Source{}, noFolder("%s holds no manifest.json of a policy: want a folder that clustergym export wrote", dir)
 		}
