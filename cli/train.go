@@ -225,12 +225,8 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 	if err := settings.Train.Validate(); err != nil {
 		return nil, train.Config{}, nil, err
 	}
-	var all []*scenario.Scenario
 	if before != nil && len(own) == 0 {
-		for i := range before.Scenarios {
-			all = append(all, &before.Scenarios[i])
-		}
-		return all, settings.Train, from, nil
+		return before.Scenarios, settings.Train, from, nil
 	}
 	names := cmp.Or(o.scenario.Name, settings.Scenario)
 	if names == "" && before != nil {
@@ -242,6 +238,7 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 	if names == "" {
 		return nil, train.Config{}, nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	}
+	var all []*scenario.Scenario
 	for name := range strings.SplitSeq(names, ",") {
 		s, err := (&flags.Scenario{Name: name, Sets: own}).Load()
 		if err != nil {

@@ -15,12 +15,12 @@ import (
 
 // Recipe is everything that a run's result depends on. A run writes it to run.yaml, followed by each scenario as a YAML document.
 type Recipe struct {
-	Train     Config              `yaml:"train"`
-	Prior     string              `yaml:"prior"` // the baseline chosen among those that Train.Prior lists
-	From      *Beginning          `yaml:"from,omitempty"`
-	Workloads []recipe.Workload   `yaml:"workloads"`
-	Stages    []recipe.Workload   `yaml:"stages,omitempty"` // of each stage of the curriculum, one for each scenario
-	Scenarios []scenario.Scenario `yaml:"-"`
+	Train     Config               `yaml:"train"`
+	Prior     string               `yaml:"prior"` // the baseline chosen among those that Train.Prior lists
+	From      *Beginning           `yaml:"from,omitempty"`
+	Workloads []recipe.Workload    `yaml:"workloads"`
+	Stages    []recipe.Workload    `yaml:"stages,omitempty"` // of each stage of the curriculum, one for each scenario
+	Scenarios []*scenario.Scenario `yaml:"-"`
 }
 
 // ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir contains no run.
@@ -105,8 +105,8 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 // join lists the distinct values of a property of the scenarios, separated by commas.
 func (r *Recipe) join(of func(*scenario.Scenario) string) string {
 	var all []string
-	for i := range r.Scenarios {
-		if s := of(&r.Scenarios[i]); !slices.Contains(all, s) {
+	for _, s := range r.Scenarios {
+		if s := of(s); !slices.Contains(all, s) {
 			all = append(all, s)
 		}
 	}

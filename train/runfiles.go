@@ -42,11 +42,7 @@ func openRunFiles(
 		r.Workloads = append(r.Workloads, recipe.Of(src, digests[i]))
 		scenarios = append(scenarios, src.Scenario())
 	}
-	text, err := recipe.Text(r, scenarios)
-	if err != nil {
-		return nil, err
-	}
-	if err := recipe.Put(opt.Dir, text, opt.Resume); err != nil {
+	if err := recipe.Put(opt.Dir, r, scenarios, opt.Resume); err != nil {
 		return nil, err
 	}
 	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{Keep: cfg.Keep})
@@ -59,11 +55,7 @@ func openRunFiles(
 // replan replaces the settings in the recipe of the run.
 func (r *runFiles) replan(cfg *Config) error {
 	r.recipe.Train = *cfg
-	text, err := recipe.Text(r.recipe, r.scenarios)
-	if err != nil {
-		return err
-	}
-	return recipe.Replace(r.dir, text)
+	return recipe.Replace(r.dir, r.recipe, r.scenarios)
 }
 
 // state is the metadata of a checkpoint, stored with its tensors.

@@ -101,8 +101,7 @@ func row(r *Run, scenario string) Row {
 func scenarioOf(r *Run, met *[]string) (string, error) {
 	var names []string
 	var text bytes.Buffer
-	for i := range r.Recipe.Scenarios {
-		s := &r.Recipe.Scenarios[i]
+	for _, s := range r.Recipe.Scenarios {
 		names = append(names, s.Name)
 		if err := s.Write(&text); err != nil {
 			return "", fmt.Errorf("%s: %w", r.Dir, err)

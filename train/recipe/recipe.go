@@ -73,7 +73,7 @@ func Text(settings any, scenarios []*scenario.Scenario) ([]byte, error) {
 
 // Read reads the recipe of the run in dir. It decodes the settings, and, after check has returned their number, the scenarios.
 // With known, settings that the program does not know are an error. The error wraps checkpoints.ErrNone if dir contains no run.
-func Read(dir string, settings any, known bool, check func() (scenarios int, err error)) ([]scenario.Scenario, error) {
+func Read(dir string, settings any, known bool, check func() (scenarios int, err error)) ([]*scenario.Scenario, error) {
 	all, err := ReadFile(filepath.Join(dir, Name), settings, known, check)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, None(dir)
@@ -82,7 +82,7 @@ func Read(dir string, settings any, known bool, check func() (scenarios int, err
 }
 
 // ReadFile is Read for a file of any name. The error wraps fs.ErrNotExist if there is no such file.
-func ReadFile(path string, settings any, known bool, check func() (scenarios int, err error)) ([]scenario.Scenario, error) {
+func ReadFile(path string, settings any, known bool, check func() (scenarios int, err error)) ([]*scenario.Scenario, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
@@ -93,11 +93,11 @@ func ReadFile(path string, settings any, known bool, check func() (scenarios int
 	if err = dec.Decode(settings); err == nil {
 		n, err = check()
 	}
-	var all []scenario.Scenario
+	var all []*scenario.Scenario
 	for range n {
-		var s scenario.Scenario
+		s := &scenario.Scenario{}
 		if err == nil {
-			err = dec.Decode(&s)
+			err = dec.Decode(s)
 		}
 		if err == nil {
 			err = s.Validate()
@@ -130,7 +130,11 @@ func Lock(dir string, resume bool) (release func(), err error) {
 }
 
 // Put writes the recipe of a new run, or checks that a resumed run has an equal one. The folder must be locked.
-func Put(dir string, text []byte, resume bool) error {
+func Put(dir string, settings any, scenarios []*scenario.Scenario, resume bool) error {
+	text, err := Text(settings, scenarios)
+	if err != nil {
+		return err
+	}
 	path := filepath.Join(dir, Name)
 	old, err := os.ReadFile(path)
 	switch {
@@ -145,13 +149,21 @@ func Put(dir string, text []byte, resume bool) error {
 	case resume:
 		return fmt.Errorf("resume %s: %w", dir, checkpoints.ErrNone)
 	default:
-		return Replace(dir, text)
+		return replace(dir, text)
 	}
 	return nil
 }
 
 // Replace writes the recipe of a run, in place of an earlier one. The folder must be locked.
-func Replace(dir string, text []byte) error {
+func Replace(dir string, settings any, scenarios []*scenario.Scenario) error {
+	text, err := Text(settings, scenarios)
+	if err != nil {
+		return err
+	}
+	return replace(dir, text)
+}
+
+func replace(dir string, text []byte) error {
 	if err := atomicfile.WriteBytes(filepath.Join(dir, Name), 0o666, text); err != nil {
 		return fmt.Errorf("open run: %w", err)
 	}

@@ -37,21 +37,10 @@ func newRecipe(cfg *Config, scenarios []*scenario.Scenario) (*Recipe, error) {
 // ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir contains no such run.
 func ReadRecipe(dir string) (*Recipe, error) {
 	r := &Recipe{}
-	all, err := recipe.Read(dir, r, true, func() (int, error) { return len(r.Workloads), r.Speeds.Validate() })
+	var err error
+	r.Scenarios, err = recipe.Read(dir, r, true, func() (int, error) { return len(r.Workloads), r.Speeds.Validate() })
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		r.Scenarios = append(r.Scenarios, &all[i])
-	}
 	return r, nil
-}
-
-// put writes the recipe of a new run, or checks that a resumed run has the same one.
-func (r *Recipe) put(dir string, resume bool) error {
-	text, err := recipe.Text(r, r.Scenarios)
-	if err != nil {
-		return err
-	}
-	return recipe.Put(dir, text, resume)
 }

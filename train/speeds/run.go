@@ -48,7 +48,7 @@ func run(ctx context.Context, cfg *Config, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := made.put(opt.Dir, opt.Resume); err != nil {
+	if err := recipe.Put(opt.Dir, made, made.Scenarios, opt.Resume); err != nil {
 		return nil, err
 	}
 	var training, control []Example

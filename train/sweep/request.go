@@ -57,12 +57,9 @@ func (r *Request) Scenarios() []string { return strings.Split(r.Scenario, ",") }
 
 // Read returns the request of the sweep in dir, and its scenarios. The error wraps checkpoints.ErrNone if dir contains no sweep.
 func Read(dir string) (r Request, scenarios []*scenario.Scenario, err error) {
-	all, err := recipe.ReadFile(filepath.Join(dir, Name), &r, true, func() (int, error) { return len(r.Scenarios()), nil })
+	scenarios, err = recipe.ReadFile(filepath.Join(dir, Name), &r, true, func() (int, error) { return len(r.Scenarios()), nil })
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil, fmt.Errorf("%s: no sweep: it has no %s: %w", dir, Name, checkpoints.ErrNone)
-	}
-	for i := range all {
-		scenarios = append(scenarios, &all[i])
 	}
 	return r, scenarios, err
 }
