@@ -115,7 +115,7 @@ func (n forward) Payoffs(servers []float32, projection *Linear, weight string) [
 	return n.payoffs
 }
 
-func (n forward) Together(candidates []float32, projection *Linear, weights *[Ties]string) []float32 {
+func (n forward) TakenPayoffs(candidates []float32, projection *Linear, weights *[Ties]string) []float32 {
 	n.factors = n.Linear(candidates, projection)
 	for k, name := range weights {
 		n.scales[k] = n.params.get(name)

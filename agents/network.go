@@ -49,9 +49,9 @@ type Layers[V any] interface {
 	// Payoffs returns the payoff of each candidate's coalition: the servers that take part in it. projection computes the servers'
 	// factors, and weight names the weights of the factors: see coordgraph.Payoff.
 	Payoffs(servers V, projection *Linear, weight string) V
-	// Together returns, for each candidate, the sum of its payoffs with those that were carried out before it at this decision.
+	// TakenPayoffs returns, for each candidate, the sum of its payoffs with those that were carried out before it at this decision.
 	// projection computes the candidates' factors, and weights names the weights of the factors by Tie.
-	Together(candidates V, projection *Linear, weights *[Ties]string) V
+	TakenPayoffs(candidates V, projection *Linear, weights *[Ties]string) V
 	// Add returns x + y.
 	Add(x, y V) V
 }
@@ -101,7 +101,7 @@ func Walk[V any](s *Shape, l Layers[V]) V {
 	case s.Graph == GraphNone:
 		return bids
 	case s.Joint:
-		return l.Add(bids, l.Together(e, &tieLayer, &tieWeights))
+		return l.Add(bids, l.TakenPayoffs(e, &tieLayer, &tieWeights))
 	}
 	return l.Add(bids, l.Payoffs(h, &pairLayer, pairWeight))
 }

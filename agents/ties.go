@@ -185,10 +185,10 @@ func (n *Net) payoff(i, j int) (sum float32) {
 	return sum
 }
 
-// Together fills adjacent, for each tie [candidates*candidates], with the strengths that connect each candidate to those that
+// TieStrengths fills adjacent, for each tie [candidates*candidates], with the strengths that connect each candidate to those that
 // were carried out, if they have an edge, and with -1 on the diagonal. So a candidate's own factors plus the sum of entries times
 // factors are those of the candidates that were carried out: see coordgraph.NeighbourSums.
-func (o *Observation) Together(edges []float32, adjacent *[Ties][]float32) {
+func (o *Observation) TieStrengths(edges []float32, adjacent *[Ties][]float32) {
 	n := o.Candidates
 	for k := range adjacent {
 		clear(adjacent[k])

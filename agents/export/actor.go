@@ -112,9 +112,9 @@ func (a *actor) Readout(servers, jobs string) string {
 		a.op("Expand", means, a.concat(0, a.size(a.candidate), a.whole(1))), a.candidate)
 }
 
-// Together makes the candidates' factors an output. Payoffs follow from them and from the tie weights. Which of them count
+// TakenPayoffs makes the candidates' factors an output. Payoffs follow from them and from the tie weights. Which of them count
 // changes with every candidate that is carried out.
-func (a *actor) Together(candidates string, projection *agents.Linear, weights *[agents.Ties]string) string {
+func (a *actor) TakenPayoffs(candidates string, projection *agents.Linear, weights *[agents.Ties]string) string {
 	a.Output(a.Rename(a.Linear(candidates, projection), onnxFactors), onnx.Float, onnx.Dim{Name: onnxCandidates},
 		onnx.Dim{Size: a.shape.Rank})
 	for _, name := range weights {

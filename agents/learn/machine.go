@@ -59,7 +59,7 @@ type inputs struct {
 	inducingMask           *G.Node // always 1
 	legal, prior           *G.Node
 	shown, single          *G.Node              // with Shape.Joint: which candidates there are, and coalitions of one each
-	tied                   [agents.Ties]*G.Node // with Shape.Joint: see agents.Observation.Together
+	tied                   [agents.Ties]*G.Node // with Shape.Joint: see agents.Observation.TieStrengths
 	saved, data            *G.Node
 }
 
@@ -318,7 +318,7 @@ func (m *Machine[T]) tie(s *Sample, r int) {
 	for k := range by {
 		by[k] = m.flat[k*n*n : (k+1)*n*n]
 	}
-	o.Together(s.Adjacent, &by)
+	o.TieStrengths(s.Adjacent, &by)
 	for k := range by {
 		to := slot[T](m.in.tied[k], r, m.rows)
 		for i := range n {

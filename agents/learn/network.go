@@ -103,8 +103,8 @@ func (b *builder) Payoffs(servers *G.Node, projection *agents.Linear, weight str
 	return b.node("payoffs", func() (*G.Node, error) { return pairs.Payoff(q, near, b.param(weight), b.in.weights) })
 }
 
-// Together adds the payoffs by ties: for each tie those of coalitions of one candidate whose neighbours were carried out.
-func (b *builder) Together(candidates *G.Node, projection *agents.Linear, weights *[agents.Ties]string) *G.Node {
+// TakenPayoffs adds the payoffs by ties: for each tie those of coalitions of one candidate whose neighbours were carried out.
+func (b *builder) TakenPayoffs(candidates *G.Node, projection *agents.Linear, weights *[agents.Ties]string) *G.Node {
 	q := b.Linear(candidates, projection)
 	var sum *G.Node
 	for k, name := range weights {
