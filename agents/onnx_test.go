@@ -232,7 +232,7 @@ func TestONNXBidsAsTheTeam(t *testing.T) {
 	}
 	session, team := onnxtest.Load(t, file), agents.NewTeam(p)
 	choices, worst, spread := 0, 0.0, 0.0
-	team.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+	team.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 		choices++
 		got, _ := session.Run(feeds(&p.Shape, c.Observation), "bids")
 		for i, want := range c.Bids {

@@ -49,7 +49,7 @@ func TestBeyondItsRangeATeamIsItsPrior(t *testing.T) {
 	c := cluster.Uniform(4, 8)
 	team := agents.NewTeam(p)
 	var met agents.Range
-	team.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+	team.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 		met = met.Widen(&p.Shape, c.Observation)
 		return nil
 	})

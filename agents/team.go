@@ -18,6 +18,7 @@ type Player struct {
 	outside int // number of choices since Reset left to the prior, as out of distribution
 	net     *Net
 	draw    *rand.Rand
+	heat    float64 // temperature of the draws
 	record  func(*cluster.Txn, *Choice) error
 	obs     Observation
 	prior   []float32
@@ -48,11 +49,12 @@ func (b *Player) Reset(uint64) error {
 // far outside the policy's Range.
 func (b *Player) OutOfDistribution() int { return b.outside }
 
-// Explore makes the player sample from the softmax of its logits if draw is not nil. If record is not nil, the player calls it
-// with every choice before it acts on it; tx is the round's transaction, before any candidate is applied.
-func (b *Player) Explore(draw *rand.Rand, record func(tx *cluster.Txn, c *Choice) error) {
-	b.draw, b.record = draw, record
-}
+// Explore makes the player sample from the softmax of its logits divided by temperature (above 0) if draw is not nil.
+func (b *Player) Explore(draw *rand.Rand, temperature float64) { b.draw, b.heat = draw, temperature }
+
+// Record makes the player call record with every choice before it acts on it; tx is the round's transaction, before any candidate
+// is applied.
+func (b *Player) Record(record func(tx *cluster.Txn, c *Choice) error) { b.record = record }
 
 // Choice is one choice of a team among several candidates, with what training needs. Its pointers and slices belong to the player
 // and are valid only during the call that receives the choice.
@@ -63,8 +65,8 @@ type Choice struct {
 	Prior       []float32              // [candidates] the parts of the logits that are not learned
 	Bids        []float32              // [candidates]
 	Adjacent    func(dst []float32)
-	Action      int // index in List
-	LogProb     float64
+	Action      int     // index in List
+	LogProb     float64 // of Action, at the temperature of Player.Explore
 }
 
 // Act implements game.Player.
@@ -132,7 +134,11 @@ func (b *Player) again(r *game.Round) {
 // decide returns a candidate and its log-probability. Without draw it is the candidate with the highest logit; on a tie it
 // prefers the given action, then the first. With draw it is a sample.
 func (b *Player) decide(action int) (_ int, logProb float64) {
-	logit := func(i int) float64 { return float64(b.prior[i] + b.net.Bids[i]) }
+	heat := 1.0
+	if b.draw != nil {
+		heat = b.heat
+	}
+	logit := func(i int) float64 { return float64(b.prior[i]+b.net.Bids[i]) / heat }
 	for i := range b.prior {
 		if logit(i) > logit(action) {
 			action = i

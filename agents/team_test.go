@@ -134,7 +134,8 @@ func TestTeamWithRandomWeights(t *testing.T) {
 			if sample {
 				draw = rand.New(rand.NewPCG(uint64(seed), 4))
 			}
-			team.Explore(draw, func(tx *cluster.Txn, c *agents.Choice) error {
+			team.Explore(draw, 1)
+			team.Record(func(tx *cluster.Txn, c *agents.Choice) error {
 				kinds[c.List[c.Action].Kind]++
 				mark := tx.Mark()
 				for i := range c.List {
@@ -232,7 +233,8 @@ func TestTeamOverWideLists(t *testing.T) {
 		}
 		shake(p, uint64(seed))
 		team := agents.NewTeam(p)
-		team.Explore(rand.New(rand.NewPCG(uint64(seed), 4)), func(tx *cluster.Txn, c *agents.Choice) error {
+		team.Explore(rand.New(rand.NewPCG(uint64(seed), 4)), 1)
+		team.Record(func(tx *cluster.Txn, c *agents.Choice) error {
 			taken[c.List[c.Action].Kind]++
 			after += len(c.Observation.Taken)
 			if c.Gone[c.Action] {

@@ -77,7 +77,7 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 	cfg.Agree = agree
 	learned := agents.NewPlayer(found.Learned)
 	p := &envPlayer{Player: learned, prior: found.Learned.Prior, learned: learned, margin: found.Learned.Margin}
-	learned.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+	learned.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 		p.bids = append(p.bids[:0], c.Bids...)
 		return nil
 	})

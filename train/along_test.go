@@ -35,7 +35,7 @@ func TestLabelsAlongATeamAddUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.explore(nil)
+			g.team.Explore(nil, 1)
 			if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
 				t.Fatal(err)
 			}

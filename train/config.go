@@ -72,8 +72,8 @@ type Config struct {
 	// Reward names the reward that the team maximises, with its options; see env.NamedReward. It must never be positive. Empty
 	// means env.Flow.
 	Reward string `yaml:"reward,omitempty"`
-	// Tail is how labels count what happens long after a decision: "discount" (discountTail) or "backlog" (backlogTail). Empty means
-	// discount.
+	// Tail is how labels, and advantages of draws, count what happens long after a decision: "discount" (discountTail) or "backlog"
+	// (backlogTail). Empty means discount.
 	Tail string `yaml:"tail,omitempty"`
 
 	// Curriculum lists stages of other workloads, with which training begins.
@@ -100,6 +100,9 @@ type Config struct {
 	Batch   int `yaml:"batch"`
 	// Rate is Adam's learning rate at the first update. It falls linearly to a tenth at the last.
 	Rate float64 `yaml:"rate"`
+	// Temperature divides the logits, bids and margin, before they become probabilities: the lower, the more often the team takes
+	// the highest bid while it samples its actions. Bids that were fitted to savings need one below 1 (see Learner).
+	Temperature float64 `yaml:"temperature"`
 	// Clip is the largest deviation of PPO's probability ratio from 1; larger deviations are clipped.
 	Clip float64 `yaml:"clip"`
 	// Entropy is the weight of the entropy bonus at the first update. It falls linearly to 0 at the last.
@@ -135,7 +138,7 @@ func DefaultConfig() Config {
 		Seed: 1, Updates: 60, Expert: 60, Learner: valueLearner, Label: 0.06, Explore: 8, LabelSeed: 1, Replay: 1 << 16,
 		Prior: agents.DefaultPrior, Margin: 0.5,
 		Window: agents.DefaultWindow, Size: agents.DefaultSize(), Windows: 8, Rollouts: 1, Memory: 2 * time.Hour,
-		Credit: 10 * time.Minute, Choices: 1024, Epochs: 1, Batch: 64, Rate: 2e-3, Clip: 0.2, Entropy: 0.03,
+		Credit: 10 * time.Minute, Choices: 1024, Epochs: 1, Batch: 64, Rate: 2e-3, Temperature: 1, Clip: 0.2, Entropy: 0.03,
 		MaxKL: 0.03, MaxNorm: 0.5, Every: 5, Validation: 12, Keep: 3,
 	}
 }
@@ -161,7 +164,8 @@ func (c *Config) Validate() error {
 		x, top float64
 		zero   bool
 	}{
-		{"rate", c.Rate, 1, false}, {"clip", c.Clip, 1, false}, {"entropy", c.Entropy, 10, true},
+		{"rate", c.Rate, 1, false}, {"temperature", c.Temperature, 1e6, false}, {"clip", c.Clip, 1, false},
+		{"entropy", c.Entropy, 10, true},
 		{"max_kl", c.MaxKL, 100, false}, {"max_norm", c.MaxNorm, 1e6, false}, {"memory", c.Memory.Hours(), math.MaxFloat64, false},
 		{"credit", c.Credit.Hours(), math.MaxFloat64, false}, {"label", c.Label, 1, true}, {"margin", c.Margin, 1e6, true},
 		{"explore", c.Explore, 1e6, true}, {"pairs", c.Pairs, 1, true},

@@ -17,7 +17,6 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -111,7 +110,7 @@ func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
 	if cfg.Size.Joint {
 		all = append(all, "joint", cfg.Pairs)
 	}
-	if cfg.estimates() {
+	if cfg.estimates(false) {
 		all = append(all, cfg.Tail)
 	}
 	if by != "" {
@@ -231,11 +230,11 @@ func (l *labels) player(n int) (*player, error) {
 		return nil, err
 	}
 	if l.byTeam(n) {
-		g.explore(nil)
+		g.team.Explore(nil, 1)
 	}
 	g.pairs = l.cfg.Pairs
-	if l.cfg.estimates() {
-		g.tail, g.until = l.goal.reward.(env.BacklogReward), l.cfg.Memory
+	if l.cfg.estimates(false) {
+		g.ends(l.cfg)
 	}
 	return g, nil
 }

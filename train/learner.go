@@ -53,14 +53,14 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 	}
 	var err error
 	if cfg.Expert > 0 {
-		loss := learn.Loss{Kind: learn.Expert}
+		loss := learn.Loss{Kind: learn.Expert, Temperature: cfg.Temperature}
 		if cfg.Learner == valueLearner {
-			loss = learn.Loss{Kind: learn.Value, Huber: huber}
+			loss = learn.Loss{Kind: learn.Value, Huber: huber, Temperature: cfg.Temperature}
 		}
 		l.experts, err = build(loss)
 	}
 	if err == nil && cfg.Expert < cfg.Updates {
-		l.ppo, err = build(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip})
+		l.ppo, err = build(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip, Temperature: cfg.Temperature})
 	}
 	if err != nil {
 		l.close()
@@ -68,6 +68,9 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 	}
 	return l, nil
 }
+
+// forget begins Adam's moments anew.
+func (l *learner) forget() { l.adam = adam.New(l.params.Count()) }
 
 // huber is the size of an error, in units of the mean saving, at which the value learner's loss turns from quadratic to linear.
 const huber = 1
@@ -85,9 +88,12 @@ func (l *learner) improve(samples []learn.Sample, labels bool, progress float64,
 		l.machines = l.experts
 		out.Scale = scaleSavings(samples)
 	} else {
-		normalise(samples)
+		scaleGains(samples)
 	}
 	rate := l.cfg.Rate * (1 - 0.9*progress)
+	if !labels {
+		rate *= min(1, l.cfg.Temperature) // because a step changes the logits over Temperature
+	}
 	spread := l.cfg.Entropy * (1 - progress)
 	order := make([]int, len(samples))
 	for i := range order {
@@ -250,26 +256,27 @@ func finite(what string, params agents.Params, x []float32) error {
 	return nil
 }
 
-// normalise scales advantages to mean 0 and standard deviation 1, and clips them at 5.
-func normalise(samples []learn.Sample) {
-	var sum, square float64
+// scaleGains divides advantages by their mean absolute value, zeros excluded, and clips them at 5. A few decisions may cost a
+// hundred times as much as the others: a standard deviation would leave nothing of the others.
+func scaleGains(samples []learn.Sample) {
+	sum, n := 0.0, 0.0
 	for i := range samples {
-		sum += samples[i].Gain
-		square += samples[i].Gain * samples[i].Gain
+		if x := math.Abs(samples[i].Gain); x > rounding {
+			sum += x
+			n++
+		}
 	}
-	n := float64(len(samples))
-	mean := sum / n
-	deviation := math.Sqrt(max(square/n-mean*mean, 0)) + 1e-8
 	for i := range samples {
-		samples[i].Gain = min(max((samples[i].Gain-mean)/deviation, -5), 5)
+		samples[i].Gain = min(max(samples[i].Gain*n/max(sum, rounding), -5), 5)
 	}
 }
+
+// rounding is what sums over two equal futures may differ by.
+const rounding = 1e-9
 
 // scaleSavings divides labels by their mean absolute value, zeros excluded, and clips them at 5, so that single episodes do not
 // dominate. It returns that mean, or 0 if all labels are 0.
 func scaleSavings(samples []learn.Sample) float64 {
-	// The sums over two equal futures may be rounded differently.
-	const rounding = 1e-9
 	sum, n := 0.0, 0.0
 	for i := range samples {
 		for k, x := range samples[i].Saved {

@@ -46,7 +46,7 @@ func TestProposalsAddUp(t *testing.T) {
 			greedy := newProposals(rivals)
 			team := agents.NewTeam(p)
 			choices, any := 0, 0 // of all, those with a candidate of the kind
-			team.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+			team.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 				choices++
 				for k := range c.List {
 					if c.List[k].Kind == candidates.Rival && !c.Gone[k] {

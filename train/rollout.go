@@ -25,13 +25,15 @@ type rollout struct {
 	rates   []float64 // cost per hour at each step; only with a learned critic
 	curve   *curve
 	kinds   [candidates.Kinds]int // number of candidates taken, by kind
+	tailed  bool                  // whether steps know what was saved
 	proposals
 }
 
 // step is a decision and the cost of letting the prior play on from it.
 type step struct {
 	at    time.Duration
-	value float64 // discounted job-hours, or a learned critic's estimate of the team's cost
+	value float64 // discounted job-hours, or a learned critic's estimate of the team's cost; 0 if saved is known
+	saved float64 // with rollout.tailed: what the candidate taken saves, as in its label
 }
 
 // goal is the objective of learning: the reward, discounted.
@@ -50,7 +52,7 @@ type player struct {
 	learned bool
 	pairs   float64           // fraction of those that are also labelled after another candidate
 	until   time.Duration     // how long after a decision its consequences are simulated
-	tail    env.BacklogReward // not nil: costs are not discounted, and end in its estimate of the backlog
+	tail    env.BacklogReward // not nil: what they cost is not discounted, and ends in its estimate of the backlog
 	draw    *rand.Rand
 	env     *env.Cluster
 	fork    sim.Sim
@@ -59,9 +61,9 @@ type player struct {
 	out     *rollout
 }
 
-// newPlayer returns a player, before its episode, that samples its actions. If label is 0 or more, the player records that
-// fraction of its decisions, each with what its candidates would save. If label is negative, it records all decisions, each with
-// the cost of letting the prior play on.
+// newPlayer returns a player, before its episode, that samples its actions at a temperature of 1. If label is 0 or more, the
+// player records that fraction of its decisions, each with what its candidates would save. If label is negative, it records all
+// decisions, each with the cost of letting the prior play on.
 func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
 	out, cfg := &rollout{curve: newCurve(goal.reward, goal.memory), proposals: newProposals(p.Wide.Rivals)}, p.Game()
 	e, err := env.New(env.Config{
@@ -77,13 +79,9 @@ func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, 
 	if label >= 0 {
 		g.until = horizon(goal.memory)
 	}
-	g.explore(draw)
+	g.team.Explore(draw, 1)
+	g.team.Record(func(_ *cluster.Txn, c *agents.Choice) error { return g.see(c) })
 	return g, nil
-}
-
-// explore makes the player sample its actions by draw, or take the highest bid if draw is nil.
-func (g *player) explore(draw *rand.Rand) {
-	g.team.Explore(draw, func(_ *cluster.Txn, c *agents.Choice) error { return g.see(c) })
 }
 
 // playAll plays the episodes of all players concurrently until ctx ends. Each episode advances at its own pace, because a
@@ -135,12 +133,18 @@ func (g *player) see(c *agents.Choice) error {
 
 // record stores a choice with the cost of the prior and, for labels, with what each candidate saves.
 func (g *player) record(c *agents.Choice) error {
-	var value float64
+	var value, saved float64
 	var err error
-	if g.learned {
+	switch g.out.tailed = g.tail != nil && g.label < 0; {
+	case g.learned:
 		now := g.env.Txn().Now()
 		g.out.rates = append(g.out.rates, -g.reward.Score(g.env.Txn().View(), now, now+time.Hour))
-	} else if value, err = g.cost(&c.List[0]); err != nil {
+	case g.out.tailed:
+		saved, err = g.saves(c)
+	default:
+		value, err = g.cost(&c.List[0])
+	}
+	if err != nil {
 		return err
 	}
 	o := c.Observation.Clone()
@@ -159,11 +163,24 @@ func (g *player) record(c *agents.Choice) error {
 		}
 	}
 	g.out.samples = append(g.out.samples, s)
-	g.out.steps = append(g.out.steps, step{g.env.Txn().Now(), value})
+	g.out.steps = append(g.out.steps, step{g.env.Txn().Now(), value, saved})
 	if g.label >= 0 && g.policy.Shape.Joint && g.draw.Float64() < g.pairs {
 		return g.recordAfter(c, &s)
 	}
 	return nil
+}
+
+// saves returns what the candidate taken saves over the first.
+func (g *player) saves(c *agents.Choice) (float64, error) {
+	if c.Action == 0 {
+		return 0, nil
+	}
+	own, err := g.cost(&c.List[0])
+	if err != nil {
+		return 0, err
+	}
+	cost, err := g.cost(&c.List[c.Action])
+	return own - cost, err
 }
 
 // save sets what each candidate saves over the first, which costs value.
@@ -216,7 +233,7 @@ func (g *player) recordAfter(c *agents.Choice, s *learn.Sample) error {
 		return err
 	}
 	g.out.samples = append(g.out.samples, after)
-	g.out.steps = append(g.out.steps, step{g.env.Txn().Now(), value})
+	g.out.steps = append(g.out.steps, step{at: g.env.Txn().Now(), value: value})
 	return nil
 }
 
@@ -280,11 +297,17 @@ func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 // judge sets every sample's advantage by generalised advantage estimation (Schulman et al., 2016). The value of a step is the
 // exact cost of the prior, or with a learned critic its estimate of the team's. The prior's cost depends on the state and on
 // future arrivals but not on the choice, so it adds no bias (Mao et al., ICLR 2019, on input-driven environments). It leaves
-// little variance, because a decision is compared with the prior's decision in the same state and with the same future.
+// little variance, because a decision is compared with the prior's decision in the same state and with the same future. If costs
+// end in an estimate of the backlog, the two have to end at the same instant: what a step saved is then known from two forks.
 func (r *rollout) judge(memory, credit time.Duration) {
 	next, value, end := 0.0, 0.0, time.Duration(0)
 	for i := len(r.steps) - 1; i >= 0; i-- {
 		s := r.steps[i]
+		if r.tailed {
+			next, end = s.saved+fade(end-s.at, credit)*next, s.at
+			r.samples[i].Gain = next
+			continue
+		}
 		cost, keep, gain := r.curve.from(s.at), 0.0, 0.0
 		if i < len(r.steps)-1 {
 			keep = fade(end-s.at, memory)

@@ -109,7 +109,7 @@ func TestJudgeIsTheDoubleSum(t *testing.T) {
 			if n := rapid.IntRange(0, 2).Draw(t, "steps"); n > 0 {
 				for range n {
 					value := rapid.Float64Range(-5, 5).Draw(t, "value")
-					r.steps = append(r.steps, step{time.Duration(5*at) * time.Minute, value})
+					r.steps = append(r.steps, step{at: time.Duration(5*at) * time.Minute, value: value})
 				}
 			}
 		}
@@ -332,7 +332,7 @@ func TestRolloutsRepeat(t *testing.T) {
 		t.Fatal("two rollouts with the same draws differ")
 	}
 	team, draw := agents.NewTeam(p), rand.New(rand.NewPCG(1, 1))
-	team.Explore(draw, nil)
+	team.Explore(draw, 1)
 	alone, err := flow(time.Hour).follow(team, episode)
 	if err != nil {
 		t.Fatal(err)

@@ -15,12 +15,13 @@ const (
 	backlogTail  = "backlog"  // costs count in full for Config.Memory; after it comes an estimate for the jobs still in the system
 )
 
-// estimates reports whether labels end in an estimate of the backlog.
-func (c *Config) estimates() bool { return c.Tail == backlogTail }
+// estimates reports whether costs count in full, and those of forks end in an estimate of the backlog. A learned critic estimates
+// discounted costs, so draws with one are discounted in any case.
+func (c *Config) estimates(draws bool) bool {
+	return c.Tail == backlogTail && !(draws && c.Critic == learnedCritic)
+}
 
-// validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid. Tail is
-// about labels. The forks of PPO play to the end of the episode, where no backlog is left, and PPO discounts in any case: only
-// that makes the advantages of early decisions comparable to those of late ones.
+// validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid.
 func (c *Config) validateTail() error {
 	reward, err := env.NamedReward(c.Reward)
 	if err != nil {
@@ -31,17 +32,20 @@ func (c *Config) validateTail() error {
 	switch {
 	case c.Tail != "" && c.Tail != discountTail && c.Tail != backlogTail:
 		return fmt.Errorf("train.tail: %q, want %s or %s", c.Tail, discountTail, backlogTail)
-	case !c.estimates() && last:
+	case !c.estimates(false) && last:
 		return fmt.Errorf("train.reward: %q with train.tail=%s, want train.tail=%s: before the last jobs end, every decision costs the"+
 			" same", c.Reward, discountTail, backlogTail)
-	case c.estimates() && !able:
+	case c.estimates(false) && !able:
 		return fmt.Errorf("train.tail: %q with train.reward=%s, which gives no estimate of a backlog", c.Tail, c.Reward)
-	case last && c.Expert < c.Updates:
-		return fmt.Errorf("train.reward: %q with %d of %d updates from labels, want all (train.expert): PPO discounts costs, and"+
-			" before the last jobs end every decision costs the same", c.Reward, c.Expert, c.Updates)
+	case last && c.Expert < c.Updates && c.Critic == learnedCritic:
+		return fmt.Errorf("train.reward: %q with train.critic=%s, want train.critic=%s: a learned critic estimates discounted costs,"+
+			" and before the last jobs end every decision costs the same", c.Reward, c.Critic, priorCritic)
 	}
 	return nil
 }
+
+// ends makes the player play forks for the memory of a run's settings, and then estimate the backlog.
+func (g *player) ends(c *Config) { g.tail, g.until = g.reward.(env.BacklogReward), c.Memory }
 
 // costInFull plays a fork for the given time, or to its end if that comes first. It returns the undiscounted cost from now on,
 // and an estimate of what the jobs still in the system will cost. Forks of one decision end at the same instant, so that the same

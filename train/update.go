@@ -32,6 +32,9 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 	progress := float64(r.update) / float64(r.cfg.total(m.Update))
 	draw := rng.Stream(r.cfg.Seed, "train", "learn", strconv.Itoa(m.Update))
 	r.watch.samples(samples)
+	if m.Update == r.cfg.Expert+1 {
+		r.learner.forget() // the size of labels' gradients says nothing about that of draws
+	}
 	if len(samples) > 0 {
 		if err := r.learner.improve(samples, r.expert(m.Update), progress, draw, m); err != nil {
 			return nil, err
@@ -157,6 +160,10 @@ func (r *run) play(ctx context.Context, update int, windows []window) error {
 			if err != nil {
 				return err
 			}
+			g.team.Explore(draw, r.cfg.Temperature)
+			if r.cfg.estimates(true) {
+				g.ends(&r.cfg)
+			}
 			g.learned = r.central != nil
 			players = append(players, g)
 			windows[w].group = append(windows[w].group, g.out)
@@ -205,7 +212,7 @@ func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, riv
 		}
 		team := agents.NewTeam(r.at(x.source, p))
 		if seen[i] = newProposals(p.Wide.Rivals); len(p.Wide.Rivals) > 0 {
-			team.Explore(nil, func(_ *cluster.Txn, c *agents.Choice) error {
+			team.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 				seen[i].see(c)
 				return nil
 			})

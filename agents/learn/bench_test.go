@@ -120,7 +120,7 @@ func write(t *testing.T, name string, s agents.Shape, p agents.Params, list []le
 		Shape: s, Rows: len(list), Servers: servers, Jobs: stepJobs, Candidates: stepCandidates, Weight: 1 / float64(len(list)),
 		Spread: 0.01, Params: p, In: map[string][]float32{}, Gradient: make([]float32, p.Count()),
 	}
-	m := machine[float32](t, s, x.Rows, x.Servers, x.Jobs, x.Candidates, learn.Loss{Kind: learn.Expert})
+	m := machine[float32](t, s, x.Rows, x.Servers, x.Jobs, x.Candidates, learn.Loss{Kind: learn.Expert, Temperature: 1})
 	if _, err := m.Run(p, list, x.Weight, x.Spread, x.Gradient); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestLossIsItsDefinition(t *testing.T) {
 		for i := range list {
 			x := &list[i]
 			net.Forward(x.Observation)
-			lp := logProbs(x, net.Bids)
+			lp := logProbs(x, net.Bids, l.Temperature)
 			entropy, expected, regret, best, most := 0.0, 0.0, 0.0, 0, 0
 			for o := range lp {
 				entropy -= math.Exp(lp[o]) * lp[o]
@@ -150,6 +150,7 @@ func TestMachinesAreChecked(t *testing.T) {
 		{good, 1, learn.Loss{Kind: learn.PPO}, "clip 0"},
 		{good, 1, learn.Loss{Kind: learn.Value}, "huber 0"},
 		{good, 1, learn.Loss{Kind: 7}, "kind 7"},
+		{good, 1, learn.Loss{Kind: learn.Expert}, "temperature 0"},
 	} {
 		_, err := learn.NewMachine[float32](c.shape, 1, 1, 1, c.candidates, c.loss)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -143,6 +143,13 @@ func (m *Machine[T]) joint(g *G.ExprGraph) {
 }
 
 func (m *Machine[T]) finish(g *G.ExprGraph, bids, logits *G.Node) error {
+	if m.loss.Temperature != 1 {
+		cooled, err := G.HadamardProd(logits, G.NewConstant(T(1/m.loss.Temperature)))
+		if err != nil {
+			return fmt.Errorf("build log-probabilities: %w", err)
+		}
+		logits = cooled
+	}
 	logp, err := graph.MaskedLogSoftmax(logits, m.in.legal)
 	if err != nil {
 		return fmt.Errorf("build log-probabilities: %w", err)

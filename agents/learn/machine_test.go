@@ -113,17 +113,17 @@ func samples(s agents.Shape, p agents.Params, servers, jobs, candidates, n int) 
 			x.Adjacent = make([]float32, a*a)
 			net.Adjacency(x.Adjacent)
 		}
-		x.LogProb = logProbs(&x, net.Bids)[x.Action]
+		x.LogProb = logProbs(&x, net.Bids, 1)[x.Action]
 		list[i] = x
 	}
 	return list
 }
 
-// logProbs returns the log-probabilities of a sample's candidates for the given bids.
-func logProbs(s *learn.Sample, bids []float32) []float64 {
+// logProbs returns the log-probabilities of a sample's candidates for the given bids, at a temperature.
+func logProbs(s *learn.Sample, bids []float32, temperature float64) []float64 {
 	out, sum := make([]float64, len(bids)), 0.0
 	for i, b := range bids {
-		out[i] = float64(s.Prior[i]) + float64(b)
+		out[i] = (float64(s.Prior[i]) + float64(b)) / temperature
 		if s.Gone != nil && s.Gone[i] {
 			out[i] = attention.Masked
 			continue
@@ -139,7 +139,9 @@ func logProbs(s *learn.Sample, bids []float32) []float64 {
 }
 
 // losses are the objectives with their parameters.
-var losses = []learn.Loss{{Kind: learn.Expert}, {Kind: learn.Value, Huber: 0.7}, {Kind: learn.PPO, Clip: 0.2}}
+var losses = []learn.Loss{
+	{Kind: learn.Expert, Temperature: 0.4}, {Kind: learn.Value, Huber: 0.7, Temperature: 1}, {Kind: learn.PPO, Clip: 0.2, Temperature: 2},
+}
 
 // variants returns the given size with all variants of the network.
 func variants(size agents.Size) []agents.Size {
@@ -184,7 +186,7 @@ func TestGraphAgreesWithForward(t *testing.T) {
 				for r := range list {
 					net.Forward(list[r].Observation)
 					got := m.LogProbs(r)
-					for o, want := range logProbs(&list[r], net.Bids) {
+					for o, want := range logProbs(&list[r], net.Bids, l.Temperature) {
 						if !(math.Abs(float64(got[o])-want) <= 1e-5*(1+math.Abs(want))) {
 							t.Fatalf("%s, %s, %v, %+v, row %d: log-probability of candidate %d is %v, want %v",
 								s.Attention, s.Graph, l.Kind, c, r, o, got[o], want)
@@ -309,7 +311,7 @@ func TestRunsAreClean(t *testing.T) {
 func TestUnusedParametersRest(t *testing.T) {
 	for _, size := range variants(agents.DefaultSize()) {
 		s, p := shaken(t, size)
-		m := machine[float32](t, s, 16, 6, 5, 4, learn.Loss{Kind: learn.Expert})
+		m := machine[float32](t, s, 16, 6, 5, 4, learn.Loss{Kind: learn.Expert, Temperature: 1})
 		grad := slices.Repeat([]float32{99}, p.Count())
 		if _, err := m.Run(p, samples(s, p, 6, 5, 4, 16), 1, 0, grad); err != nil {
 			t.Fatal(err)
@@ -347,7 +349,7 @@ func TestClippedRowsRest(t *testing.T) {
 	for i := range list {
 		list[i].Gain, list[i].LogProb = 1, list[i].LogProb-1 // ratio e, beyond 1.2
 	}
-	m, grad := machine[float32](t, s, 5, 6, 5, 4, learn.Loss{Kind: learn.PPO, Clip: 0.2}), make([]float32, p.Count())
+	m, grad := machine[float32](t, s, 5, 6, 5, 4, learn.Loss{Kind: learn.PPO, Clip: 0.2, Temperature: 1}), make([]float32, p.Count())
 	st, err := m.Run(p, list, 1, 0, grad)
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,8 @@ type Loss struct {
 	Kind  Kind
 	Clip  float64 // PPO: the largest deviation of a ratio from 1, above 0
 	Huber float64 // Value: size of an error above which the loss is linear, above 0
+	// Temperature divides the logits before the softmax, above 0. Value does not use the probabilities.
+	Temperature float64
 }
 
 func (l Loss) validate() error {
@@ -50,6 +52,8 @@ func (l Loss) validate() error {
 		return fmt.Errorf("loss clip %v, want more than 0", l.Clip)
 	case l.Kind == Value && !(l.Huber > 0):
 		return fmt.Errorf("loss huber %v, want more than 0", l.Huber)
+	case !(l.Temperature > 0):
+		return fmt.Errorf("loss temperature %v, want more than 0", l.Temperature)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text
 	team := agents.NewTeam(p)
 	var b bytes.Buffer
 	n, others := 0, 0
-	team.Explore(nil, func(tx *cluster.Txn, c *agents.Choice) error {
+	team.Record(func(tx *cluster.Txn, c *agents.Choice) error {
 		fmt.Fprintf(&b, "choice %d at %v:\n", n, tx.Now())
 		for i := range c.List {
 			o := &c.List[i]
