@@ -105,6 +105,8 @@ func menu(s *option.Set) *placement.MenuConfig {
 	s.Bool(&c.Share, "share", "whether jobs share GPUs", "own choice")
 	s.Bool(&c.Flex, "flex", "whether elastic jobs get other numbers of workers than they ask for", "own choice")
 	s.Int(&c.Tries, "tries", 1, 100, "models of hosts that are tried for a job", "own choice: it bounds the time of a decision")
+	s.Int(&c.Places, "places", 0, 1000, "racks, and sets of racks, that a start is compared on; 0 leaves the choice to bestfit",
+		"own choice; on training windows of coupled worlds 4, 8 and 16 were alike")
 	s.Float(&c.Tune.Knee, "knee", 0.01, 1, "the part of the best speed that is as much as a job gets",
 		"own choice for Synergy's saturation")
 	s.Float(&c.Tune.Floor, "floor", 0.01, 1,

@@ -21,6 +21,7 @@ func flexible(t *rapid.T) placement.Placer {
 	pack.Trim, pack.Shorter = rapid.Bool().Draw(t, "trim"), rapid.Bool().Draw(t, "shorter")
 	menu := placement.DefaultMenu()
 	menu.Tune, menu.Price = tune, rapid.SampledFrom([]float64{0, 0.1, 2}).Draw(t, "price")
+	menu.Places = rapid.IntRange(0, 3).Draw(t, "places")
 	menu.Amounts, menu.Wait = rapid.Bool().Draw(t, "amounts"), rapid.Bool().Draw(t, "wait")
 	return rapid.SampledFrom([]placement.Placer{placement.NewTune(tune), placement.NewPack(pack), placement.NewMenu(menu)}).Draw(t, "placer")
 }

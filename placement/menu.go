@@ -15,21 +15,25 @@ import (
 //     what a running job leaves of its GPUs
 //   - CPU and memory: the amounts of Tune
 //   - workers of an elastic job: as requested, the fewest, twice as many, the most
+//   - with Places, where: each type of GPU, several racks and, for a gang, several sets of racks
 //
 // The cost of a choice, in seconds, is
 //
 //	run·(1 + price·GPUs) + Σ over the jobs that it slows down: delay·(1 + price·their GPUs)
 //
-// where GPUs counts the unused GPUs that the job takes, and price = Price·(other waiting jobs)/(GPUs of the cluster). Menu takes
-// the cheapest choice, unless it estimates that waiting for running jobs to end is cheaper still: waiting for unused GPUs, or,
-// for a gang that would have to spread over more servers than necessary, for fewer servers. Menu assumes that a job without an
-// estimate has an hour of work left.
+// where GPUs counts the unused GPUs that the job takes, and price = Price·(other waiting jobs)/(GPUs of the cluster). The jobs
+// that it slows down are those on the same GPUs and, by the physics, those that share an uplink or the power of a rack with it.
+// Menu takes the cheapest choice, unless it estimates that waiting for running jobs to end is cheaper still: waiting for unused
+// GPUs, or, for a gang that would have to spread over more servers than necessary, for fewer servers; with Places also, for a
+// gang that would have to spread over several racks, for one rack. Menu assumes that a job without an estimate has an hour of
+// work left.
 type Menu struct {
 	MenuConfig
 	tune     *Tune
 	partners partners
 	trial    trial
 	ends     ends
+	places   places
 	gpus     float64 // of the cluster
 	best     choice
 	fit      cluster.Placement
@@ -42,11 +46,12 @@ type MenuConfig struct {
 	Price    float64 // of a GPU, from 0; 1 is the value in fluid theory
 	Patience float64 // factor on the expected wait for GPUs in the cost of waiting
 	Urgency  float64 // factor on the time waited so far in the cost of waiting
-	Wait     bool    // whether a gang that fits only on more servers than necessary may wait
+	Wait     bool    // whether a gang that fits only on more servers, or with Places racks, than necessary may wait
 	Amounts  bool    // whether jobs get other amounts of CPU and memory than requested
 	Share    bool    // whether jobs share GPUs
 	Flex     bool    // whether elastic jobs get other numbers of workers than requested
 	Tries    int     // number of kinds of running jobs that Menu tries as partners for a job
+	Places   int     // number of racks, and of sets of racks, that Menu tries for a job; 0 leaves the choice to BestFit
 }
 
 // DefaultMenu returns the default options of Menu.
@@ -104,7 +109,7 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 		}
 	}
 	if own != nil {
-		if err := m.consider(tx, &c, own); err != nil {
+		if err := m.compare(tx, &c, own, c.spec.Workers); err != nil {
 			return false, err
 		}
 	}
@@ -119,6 +124,9 @@ func (m *Menu) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 		}
 	}
 	if len(m.best.fit) == 0 {
+		return false, nil
+	}
+	if m.awaitsRack(s, &c) {
 		return false, nil
 	}
 	if err := tx.Place(id, m.best.fit); err != nil {
@@ -174,6 +182,15 @@ func (m *Menu) waiting(s *cluster.View, c *waiter, wait float64) float64 {
 		wait = c.work
 	}
 	return c.cost(c.work/c.response.fair, c.workers) + m.Patience*wait + m.Urgency*waited(s, c.id).Seconds()
+}
+
+// awaitsRack reports whether a gang whose best placement uses several racks had better wait for a rack that takes it whole.
+func (m *Menu) awaitsRack(s *cluster.View, c *waiter) bool {
+	if m.Places == 0 || !m.Wait || len(s.Running()) == 0 || !s.Crosses(m.best.fit) {
+		return false
+	}
+	wait := m.ends.rack(s, c.id, m.best.fit)
+	return wait > 0 && !math.IsInf(wait, 1) && m.waiting(s, c, wait) < m.best.cost
 }
 
 // waiter is the job that Menu is placing.
@@ -236,6 +253,16 @@ func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus flo
 	return fit, nil
 }
 
+// compare considers a placement on unused GPUs and, with Places, other places for as many workers.
+func (m *Menu) compare(tx *cluster.Txn, c *waiter, p cluster.Placement, workers int32) error {
+	if err := m.consider(tx, c, p); err != nil || m.Places == 0 {
+		return err
+	}
+	return m.places.each(tx.View(), c.id, workers, m.amount(c), m.Places, func(at cluster.Placement) error {
+		return m.consider(tx, c, at)
+	})
+}
+
 // resized considers placements with other numbers of workers.
 func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 	s := tx.View()
@@ -246,7 +273,7 @@ func (m *Menu) resized(tx *cluster.Txn, c *waiter) error {
 		}
 		var fits bool
 		if m.fit, fits = s.BestFitAlone(c.id, n, m.amount(c), m.fit[:0]); fits {
-			if err := m.consider(tx, c, m.fit); err != nil {
+			if err := m.compare(tx, c, m.fit, n); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ type ends struct {
 	free  [][]float64 // free[k]: the times at which servers have k GPUs free, ascending, in seconds from now
 	of    [][]float64 // of each server: the times at which its GPUs become free, ascending
 	gpus  []float64   // scratch of foresee
+	times []float64   // scratch of rack
 	lefts []time.Duration
 }
 
@@ -100,6 +101,32 @@ func (e *ends) wait(s *cluster.View, n int32) float64 {
 		at = max(at, e.free[e.most][servers-1])
 	}
 	return at
+}
+
+// rack returns the seconds until the GPUs of a placement, which uses several racks, are free in one rack: in one with GPUs of the
+// same type that the job may use. It is infinite without estimates.
+func (e *ends) rack(s *cluster.View, id cluster.JobID, p cluster.Placement) float64 {
+	if !e.known {
+		e.refresh(s)
+	}
+	n, best := int(p.Workers()), math.Inf(1)
+	for i := range s.Servers() {
+		servers := s.ServersIn(s.Server(cluster.ServerID(i)).Rack)
+		if int(servers[0]) != i {
+			continue
+		}
+		e.times = e.times[:0]
+		for _, v := range servers {
+			if s.MayUse(id, v) && s.SameType(id, p[0].Server, v) {
+				e.times = append(e.times, e.of[v]...)
+			}
+		}
+		if len(e.times) >= n {
+			slices.Sort(e.times)
+			best = min(best, e.times[n-1])
+		}
+	}
+	return best
 }
 
 // spread reports whether a placement uses more servers than necessary.

@@ -73,7 +73,7 @@ func everybody() (names []string) {
 		names = append(names, "sjfskip:place="+place, "srsf:place="+place)
 	}
 	return append(names, "rollout:base=fifo:futures=2", "rollout:base=las:deltas=true", "rollout:base=srsf:deltas=true:futures=2+menu",
-		"srsf+menu+move+loan", "lyra+move+loan", policy.Prior, policy.Prior+"+loan", "released", "released+loan")
+		"srsf+menu:places=8+move", "srsf+menu+move+loan", "lyra+move+loan", policy.Prior, policy.Prior+"+loan", "released", "released+loan")
 }
 
 // tenants assigns the jobs to three tenants, two of which have quotas.
