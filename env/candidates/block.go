@@ -8,10 +8,10 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// reservation reserves servers (its block) for a gang that does not fit yet. The zero value reserves none.
+// reservation reserves servers (its block) for a gang that does not fit yet.
 type reservation struct {
 	gang  cluster.JobID
-	block []bool        // by server, nil without a reservation
+	block []bool        // by server; never changed once a guard keeps the reservation
 	free  time.Duration // when the block is expected to be free
 	until time.Duration // when the reservation ends at the latest
 	// servers is the maximum number of servers over which the gang may be spread, 0 for any number. If it is set, the gang waits
@@ -26,6 +26,19 @@ func (r *reservation) obstructs(s *cluster.View, st *start) bool {
 		return false
 	}
 	return !s.Knows(st.job) || s.Phase(st.job) != cluster.Running || s.ExpectedFinish(st.job) > r.free
+}
+
+// alike reports whether two reservations are of the same servers for the same gang.
+func alike(a, b reservation) bool { return a.gang == b.gang && slices.Equal(a.block, b.block) }
+
+// conflicts reports whether two reservations are for the same gang or have a server in common.
+func (r *reservation) conflicts(o *reservation) bool {
+	for i, held := range r.block {
+		if held && o.block[i] {
+			return true
+		}
+	}
+	return r.gang == o.gang
 }
 
 // scatters reports whether a start is the gang's and uses more servers than the reservation allows.
@@ -89,8 +102,9 @@ func (o *outlook) with(s *cluster.View, need int32) []freed {
 }
 
 // choose predicts when the gang can start on the fewest possible servers, and writes those that are free soonest to chosen, until
-// the next call. ok is false if the estimates do not predict a time, or if the gang fits there now.
-func (o *outlook) choose(s *cluster.View, id cluster.JobID) (free time.Duration, ok bool) {
+// the next call. It leaves out the blocks of the reservations beside. ok is false if the estimates do not predict a time, or if
+// the gang fits there now.
+func (o *outlook) choose(s *cluster.View, id cluster.JobID, beside []reservation) (free time.Duration, ok bool) {
 	o.chosen = o.chosen[:0]
 	workers, most := s.Spec(id).Workers, s.MostGPUs()
 	for _, part := range [...]struct{ servers, need int32 }{{workers / most, most}, {min(workers%most, 1), workers % most}} {
@@ -99,7 +113,7 @@ func (o *outlook) choose(s *cluster.View, id cluster.JobID) (free time.Duration,
 			continue
 		}
 		for _, f := range o.with(s, part.need) {
-			if !s.MayUse(id, f.server) || slices.Contains(o.chosen, f.server) {
+			if !s.MayUse(id, f.server) || slices.Contains(o.chosen, f.server) || reserves(beside, f.server) {
 				continue
 			}
 			o.chosen, free = append(o.chosen, f.server), max(free, f.left)
@@ -112,6 +126,11 @@ func (o *outlook) choose(s *cluster.View, id cluster.JobID) (free time.Duration,
 		}
 	}
 	return s.Now() + free, free > 0
+}
+
+// reserves reports whether one of the reservations has the server in its block.
+func reserves(all []reservation, v cluster.ServerID) bool {
+	return slices.ContainsFunc(all, func(r reservation) bool { return r.block[v] })
 }
 
 // meets reports whether a placement uses one of the servers that choose wrote to chosen.
@@ -131,9 +150,17 @@ func (m *memory) block(s *cluster.View, id cluster.JobID, free time.Duration) re
 	return r
 }
 
-// reserve returns a reservation of the servers on which the gang is predicted to fit first.
-func (m *memory) reserve(s *cluster.View, id cluster.JobID) (r reservation, ok bool) {
-	free, ok := m.choose(s, id)
+// holds returns a list of reservations with one more.
+func (m *memory) holds(kept []reservation, more reservation) []reservation {
+	from := len(m.reserved)
+	m.reserved = append(append(m.reserved, kept...), more)
+	return m.reserved[from:len(m.reserved):len(m.reserved)]
+}
+
+// reserve returns a reservation of the servers on which the gang is predicted to fit first, without those of the reservations
+// beside.
+func (m *memory) reserve(s *cluster.View, id cluster.JobID, beside []reservation) (r reservation, ok bool) {
+	free, ok := m.choose(s, id, beside)
 	if !ok {
 		return reservation{}, false
 	}

@@ -34,9 +34,10 @@ type board struct {
 	fits    []bool // parallel to jobs: whether the job could start now
 	events  []cluster.Event
 	refused []int
-	racks   []rack // by room, after a first element that stands for no rack; empty until they are counted
-	order   []int  // indices into made, in the order of the list
-	turns   []int  // parallel to made: how many candidates of its kind came before it for the same job
+	beside  []reservation // those that exist and those that are on the list
+	racks   []rack        // by room, after a first element that stands for no rack; empty until they are counted
+	order   []int         // indices into made, in the order of the list
+	turns   []int         // parallel to made: how many candidates of its kind came before it for the same job
 }
 
 // rival is another scheduler whose proposals become candidates.
@@ -230,8 +231,11 @@ func (b *board) TakeAll(places []int) (refused []int, err error) {
 		} else {
 			b.departed, w.front.stale = true, true
 		}
-		if c.Kind == Reserve || c.Kind == Gather || c.Kind == Drop {
-			w.front.reserve(&c.reservation)
+		switch c.Kind {
+		case Reserve, Gather:
+			w.front.own(w.front.holds, &c.holds[len(c.holds)-1])
+		case Drop:
+			w.front.holds = nil
 		}
 	}
 	return b.refused, b.again()

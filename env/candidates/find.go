@@ -126,8 +126,8 @@ func (o *finder) now() commitment { return o.w.front.commitment }
 
 // drop adds a candidate that starts the next job and gives up the reservation.
 func (o *finder) drop() {
-	if c := o.now(); c.block != nil {
-		c.reservation = reservation{}
+	if c := o.now(); len(c.holds) > 0 {
+		c.holds = nil
 		o.start(Drop, c, o.plan[0])
 	}
 }
@@ -150,7 +150,7 @@ func (o *finder) wait() {
 // delay by taking one of these servers.
 func (o *finder) reserve() {
 	s, m, base := o.tx.View(), &o.w.memory, &o.plan[0]
-	if o.now().block != nil {
+	if len(o.now().holds) > 0 {
 		return
 	}
 	mark, ends := o.tx.Mark(), cluster.Never
@@ -165,16 +165,17 @@ func (o *finder) reserve() {
 		if s.Spec(id).Workers < 2 {
 			continue
 		}
-		free, ok := m.choose(s, id)
+		free, ok := m.choose(s, id, nil)
 		if !ok || ends <= free || !m.meets(base.at) {
 			continue
 		}
 		if _, fits := o.fit(id); fits {
 			continue // the gang would start in the block at once, and the other jobs would have waited for nothing
 		}
+		hold := m.block(s, id, free)
+		hold.until = s.Now() + o.w.Hold
 		c := o.now()
-		c.reservation = m.block(s, id, free)
-		c.until = s.Now() + o.w.Hold
+		c.holds = m.holds(nil, hold)
 		o.delay(Reserve, c, free-s.Now())
 		return
 	}
@@ -184,11 +185,11 @@ func (o *finder) reserve() {
 // which are reserved for it.
 func (o *finder) gather() {
 	s, base := o.tx.View(), &o.plan[0]
-	if n := fewest(s, base); len(base.at) > n && o.now().block == nil {
-		if hold, ok := o.w.memory.reserve(s, base.job); ok {
+	if n := fewest(s, base); len(base.at) > n && len(o.now().holds) == 0 {
+		if hold, ok := o.w.memory.reserve(s, base.job, nil); ok {
 			hold.until, hold.servers = s.Now()+o.w.Hold, n
 			c := o.now()
-			c.reservation = hold
+			c.holds = o.w.memory.holds(nil, hold)
 			o.delay(Gather, c, hold.free-s.Now())
 		}
 	}

@@ -148,31 +148,47 @@ func (o *finder) shrink(most int) {
 	}
 }
 
-// hold adds candidates that reserve servers for the first gangs that do not fit, and one that lets a gang that the base would
-// spread wait for fewer servers. If there is a reservation already, it adds only a candidate that gives it up.
+// hold adds candidates that reserve servers for the first gangs that do not fit, one that lets a gang that the base would spread
+// wait for fewer servers, and one that gives up what is reserved. What is reserved for a gang is beside what is reserved already.
+// If two gangs would wait for the same servers, the list has one more candidate for the second, beside the first: so that both
+// can be taken.
 func (b *board) hold(o *finder) {
 	w := b.walk
-	s := w.tx.View()
-	if w.front.block != nil {
+	s, kept := w.tx.View(), w.front.holds
+	if len(kept) > 0 {
 		c := w.front.commitment
-		c.reservation = reservation{}
+		c.holds = nil
 		o.all = append(o.all, Candidate{Kind: Drop, Job: -1, commitment: c})
-		return
 	}
 	n := 0
+	b.beside = append(b.beside[:0], kept...)
+	reserve := func(id cluster.JobID, beside []reservation) bool {
+		hold, ok := w.memory.reserve(s, id, beside)
+		if !ok {
+			return false
+		}
+		hold.until = s.Now() + w.Hold
+		c := w.front.commitment
+		c.holds = w.memory.holds(kept, hold)
+		o.all = append(o.all, Candidate{Kind: Reserve, Job: id, Wait: hold.free - s.Now(), commitment: c})
+		clash := slices.ContainsFunc(b.beside, func(r reservation) bool { return hold.conflicts(&r) })
+		b.beside = append(b.beside, hold)
+		return clash
+	}
 	for i, id := range b.jobs {
-		if s.Spec(id).Workers < 2 || n == gangs*w.times() || b.fits[i] {
+		if s.Spec(id).Workers < 2 || n == gangs*w.times() || b.fits[i] ||
+			slices.ContainsFunc(kept, func(r reservation) bool { return r.gang == id }) {
 			continue
 		}
-		if hold, ok := w.memory.reserve(s, id); ok {
+		before := len(o.all)
+		if first := len(b.beside); reserve(id, kept) {
+			reserve(id, b.beside[:first])
+		}
+		if len(o.all) > before {
 			n++
-			hold.until = s.Now() + w.Hold
-			c := w.front.commitment
-			c.reservation = hold
-			o.all = append(o.all, Candidate{Kind: Reserve, Job: id, Wait: hold.free - s.Now(), commitment: c})
 		}
 	}
-	if len(o.plan) > 0 && !w.exempt(s, o.plan[0].job) {
+	if len(kept) == 0 && len(o.plan) > 0 && !w.exempt(s, o.plan[0].job) {
 		o.gather()
 	}
 }

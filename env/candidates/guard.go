@@ -24,7 +24,8 @@ type Guard struct {
 
 	// Memory that is reused.
 	memory memory
-	held   []bool // the reservation's block
+	owned  [2]owned // of reservations, in turn
+	turn   int      // which of them contains the present ones
 	told   []cluster.Event
 	starts []start
 }
@@ -46,33 +47,52 @@ func (g *Guard) Commit(o *Candidate) {
 // commit sets the commitment. It copies what points into the memory of a list.
 func (g *Guard) commit(c *commitment) {
 	g.commitment = *c
-	g.reserve(&c.reservation)
+	g.own(c.holds, nil)
 	if len(c.rest) > 0 {
 		g.memory.clear()
 		g.rest = g.memory.own(c.rest)
 	}
 }
 
-// reserve sets the reservation; it, too, copies the block.
-func (g *Guard) reserve(r *reservation) {
-	g.reservation = *r
-	if r.block != nil {
-		g.held = append(g.held[:0], r.block...)
-		g.block = g.held
+// own sets the reservations to copies of holds and, if it is not nil, of one more. holds may be those that the guard has now.
+func (g *Guard) own(holds []reservation, more *reservation) {
+	g.turn = 1 - g.turn // the other memory holds the present ones
+	to := &g.owned[g.turn]
+	to.holds, to.blocks = to.holds[:0], to.blocks[:0]
+	to.add(holds...)
+	if more != nil {
+		to.add(*more)
+	}
+	g.holds = to.holds
+}
+
+// owned is memory for reservations.
+type owned struct {
+	holds  []reservation
+	blocks []bool
+}
+
+// add appends copies of reservations.
+func (o *owned) add(all ...reservation) {
+	for _, r := range all {
+		from := len(o.blocks)
+		o.blocks = append(o.blocks, r.block...)
+		r.block = o.blocks[from:len(o.blocks):len(o.blocks)]
+		o.holds = append(o.holds, r)
 	}
 }
 
 // commitment is what keeps jobs from starting or from being preempted. The zero value does neither.
 type commitment struct {
-	at    time.Duration      // the instant to which waits, stop, done and rest apply
-	waits []cluster.JobID    // jobs that do not start then
-	stop  bool               // no job starts then
-	done  bool               // the base does nothing more then, except rest
-	rest  []cluster.Proposal // the remaining operations of the base's proposal
-	reservation
-	spared  []cluster.JobID // jobs that are not preempted before sparing
-	sparing time.Duration   // the time at which spared ends
-	kept    []cluster.JobID // jobs that cannot start because others are spared
+	at      time.Duration      // the instant to which waits, stop, done and rest apply
+	waits   []cluster.JobID    // jobs that do not start then
+	stop    bool               // no job starts then
+	done    bool               // the base does nothing more then, except rest
+	rest    []cluster.Proposal // the remaining operations of the base's proposal
+	holds   []reservation      // of disjoint sets of servers, for different gangs
+	spared  []cluster.JobID    // jobs that are not preempted before sparing
+	sparing time.Duration      // the time at which spared ends
+	kept    []cluster.JobID    // jobs that cannot start because others are spared
 }
 
 // ErrSpent is the error of a guard that has played the allowed number of decision points.
@@ -118,11 +138,8 @@ func (g *Guard) Schedule(tx *cluster.Txn) error {
 		tx.WakeAt(tx.Now() + retry)
 		return nil
 	}
-	if g.block != nil {
-		if err := g.release(tx); err != nil {
-			return err
-		}
-		tx.WakeAt(g.until) // ignored without a reservation, as until is then in the past
+	if err := g.release(tx); err != nil {
+		return err
 	}
 	if err := g.introduce(tx); err != nil {
 		return err
@@ -135,7 +152,7 @@ func (g *Guard) Schedule(tx *cluster.Txn) error {
 		g.stale = true
 		tx.WakeAt(min(tx.Now()+retry, g.sparing))
 	}
-	if !held && g.block == nil || !g.retract(tx, mark) {
+	if !held && len(g.holds) == 0 || !g.retract(tx, mark) {
 		return nil
 	}
 	g.stale = true
@@ -154,25 +171,39 @@ func (g *Guard) introduce(tx *cluster.Txn) error {
 	return g.base.Reset(g.seed)
 }
 
-// release ends the reservation if its gang has left the queue, if its time is over, or if the gang can start now; it starts the
-// gang then.
+// release ends each reservation whose gang has left the queue or can start now, or whose time is over. It starts the gang if that
+// keeps the other reservations. It asks for a decision point at the end of those that remain.
 func (g *Guard) release(tx *cluster.Txn) error {
 	s := tx.View()
-	if s.Phase(g.gang) != cluster.Pending || tx.Now() >= g.until {
-		g.reservation = reservation{}
-		return nil
+	for i := 0; i < len(g.holds); {
+		r := &g.holds[i]
+		over := s.Phase(r.gang) != cluster.Pending || tx.Now() >= r.until
+		if !over {
+			g.place.Reset(g.seed)
+			mark := tx.Mark()
+			started, err := g.place.Place(tx, r.gang)
+			if err != nil {
+				return err
+			}
+			if over = started && !g.breaks(s, &start{job: r.gang, at: s.Placement(r.gang)}); over {
+				g.stale = true
+			} else {
+				tx.Rollback(mark)
+			}
+		}
+		if over {
+			g.holds = slices.Delete(g.holds, i, i+1)
+			continue
+		}
+		tx.WakeAt(r.until)
+		i++
 	}
-	g.place.Reset(g.seed)
-	mark := tx.Mark()
-	started, err := g.place.Place(tx, g.gang)
-	switch {
-	case !started:
-	case g.scatters(&start{job: g.gang, at: s.Placement(g.gang)}):
-		tx.Rollback(mark)
-	default:
-		g.stale, g.reservation = true, reservation{}
-	}
-	return err
+	return nil
+}
+
+// breaks reports whether a start breaks one of the reservations.
+func (g *Guard) breaks(s *cluster.View, st *start) bool {
+	return slices.ContainsFunc(g.holds, func(r reservation) bool { return r.scatters(st) || r.obstructs(s, st) })
 }
 
 // spare takes back a proposal that preempts a spared job and repeats only the starts for which there is still room. It reports
@@ -255,5 +286,5 @@ func (g *Guard) forbids(tx *cluster.Txn, st *start) bool {
 	if g.at == tx.Now() && slices.Contains(g.waits, st.job) {
 		return true
 	}
-	return g.block != nil && (g.scatters(st) || g.obstructs(tx.View(), st)) && (g.exempt == nil || !g.exempt(tx.View(), st.job))
+	return g.breaks(tx.View(), st) && (g.exempt == nil || !g.exempt(tx.View(), st.job))
 }

@@ -56,11 +56,12 @@ func (b *board) sort() {
 }
 
 // listed reports whether the list, or the proposals of the base and the rivals before index i, contain a candidate with the same
-// operations. A candidate that was proposed and that the board finds as well so keeps the kind of its proposal.
+// operations and, if it has none, the same reservations. A candidate that was proposed and that the board finds as well so keeps
+// the kind of its proposal.
 func (b *board) listed(i int) bool {
 	c := &b.made[i]
 	twin := func(o *Candidate) bool {
-		return same(o.Ops, c.Ops) && (len(c.Ops) > 0 || o.Kind == c.Kind && o.Job == c.Job)
+		return same(o.Ops, c.Ops) && (len(c.Ops) > 0 || o.Kind == c.Kind && o.Job == c.Job && slices.EqualFunc(o.holds, c.holds, alike))
 	}
 	for k := range b.made[:min(i, b.proposed)] {
 		if twin(&b.made[k]) {
@@ -89,12 +90,13 @@ func same(a, b []cluster.Proposal) bool {
 	return true
 }
 
-// forbidden reports whether the candidate starts a job that the commitment keeps from starting, or would add a second
-// reservation.
+// forbidden reports whether the candidate starts a job that the commitment keeps from starting, or would add a reservation that
+// conflicts with another.
 func (b *board) forbidden(c *Candidate) bool {
 	w := b.walk
-	if (c.Kind == Reserve || c.Kind == Gather) && w.front.block != nil {
-		return true
+	if c.Kind == Reserve || c.Kind == Gather {
+		own := &c.holds[len(c.holds)-1]
+		return slices.ContainsFunc(w.front.holds, func(r reservation) bool { return own.conflicts(&r) })
 	}
 	for i := range c.Ops {
 		p := &c.Ops[i]

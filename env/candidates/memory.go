@@ -12,11 +12,14 @@ type memory struct {
 	ops    []cluster.Proposal
 	blocks []bool
 	names  []string
+
+	reserved []reservation
 	outlook
 }
 
 func (m *memory) clear() {
 	m.pieces, m.ops, m.blocks, m.names = m.pieces[:0], m.ops[:0], m.blocks[:0], m.names[:0]
+	m.reserved = m.reserved[:0]
 }
 
 // placement copies a placement.

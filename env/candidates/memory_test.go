@@ -24,7 +24,7 @@ func TestACommitmentOutlivesItsList(t *testing.T) {
 		draw := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "draws"), 1))
 		var guards []*candidates.Guard
 		var want []string
-		bound := func(block []bool, rest []cluster.Proposal) string { return fmt.Sprint(block, rest) }
+		bound := func(block map[cluster.JobID][]bool, rest []cluster.Proposal) string { return fmt.Sprint(block, rest) }
 		simtest.End(t, simtest.Begin(t, e), candidates.New("reviewed", c, &judge{choose: func(_ *cluster.Txn, list []candidates.Candidate) (int, error) {
 			for i, g := range guards {
 				if got := bound(candidates.Committed(g)); got != want[i] {
@@ -33,7 +33,7 @@ func TestACommitmentOutlivesItsList(t *testing.T) {
 			}
 			for i := range list {
 				block, rest := candidates.Binds(&list[i])
-				if block == nil && len(rest) == 0 || len(guards) == 20 {
+				if len(block) == 0 && len(rest) == 0 || len(guards) == 20 {
 					continue
 				}
 				g := candidates.NewGuard(c.Base(), c.Start(), nil)

@@ -143,7 +143,7 @@ func (w *walk) start(tx *cluster.Txn) {
 		}
 	}
 	c := &w.front.commitment
-	*c = commitment{at: tx.Now(), reservation: c.reservation, spared: c.spared, sparing: c.sparing}
+	*c = commitment{at: tx.Now(), holds: c.holds, spared: c.spared, sparing: c.sparing}
 }
 
 // Lists implements Source.
@@ -339,13 +339,13 @@ func (w *walk) waits(c *Candidate) []Member {
 	plan = plan[min(w.at, len(plan)):]
 	switch {
 	case c.Kind == Reserve || c.Kind == Gather || c.Kind == Drop:
-		block := c.block
-		if c.Kind == Drop {
-			block = w.front.block
+		holds := w.front.holds
+		if c.Kind != Drop {
+			holds = c.holds[len(c.holds)-1:]
 		}
-		for id, held := range block {
-			if held {
-				w.coalitions.put(cluster.ServerID(id), 1)
+		for id := range s.Servers() {
+			if v := cluster.ServerID(id); reserves(holds, v) {
+				w.coalitions.put(v, 1)
 			}
 		}
 	case c.Kind == Veto:
