@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/train"
 )
 
 type quickstartOptions struct {
@@ -41,7 +42,8 @@ func newQuickstartCmd(a *app) *cobra.Command {
 		Long: cmdline.Long(`
 Goes through all steps once on a generated workload: trains a small team briefly, exports it, compares it with heuristics and
 with its prior on arrivals that it was not trained on, and asks it for a plan on an example snapshot. This takes about a
-minute on two cores. The command prints the commands that do the same.`),
+minute on two cores. The command prints the commands that do the same, what the team saved on validation windows as training
+went on, and whether each policy's mean JCT is lower or higher than the prior's, or a tie.`),
 		Example: "  clustergym quickstart\n  clustergym quickstart --dir runs/mine --updates 40",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -118,10 +120,20 @@ func (q *quickstarted) print(a *app) error {
 	if a.JSON {
 		return a.PrintJSON(q)
 	}
-	if err := q.Evaluated.print(a); err != nil {
+	metrics, err := train.ReadMetrics(q.Trained.Dir)
+	if err != nil {
 		return err
 	}
-	a.Printf("\n")
+	if text := savedText(metrics); text != "" {
+		a.Printf("%s\n", text)
+	}
+	s, err := (&flags.Scenario{Name: quickstartScenario}).Load()
+	if err != nil {
+		return err
+	}
+	for i := range q.Evaluated.Comparisons {
+		a.Printf("%s\n", verdictsText(&q.Evaluated.Comparisons[i], s.DescribeTold()))
+	}
 	if err := q.Plan.print(a); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (s *Source) Describe() Description {
 	own := &s.scenario
 	d := Description{
 		Name: own.Name, About: own.About, Real: own.Real, Assumed: own.Assumed, GPUs: own.Cluster.GPUs(), Physics: own.Physics,
-		Told:  own.describeTold(),
+		Told:  own.DescribeTold(),
 		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.name(), Jobs: len(s.main.workload.Jobs), Oversize: s.oversize(),
 	}
 	if s.test != nil {

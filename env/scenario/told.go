@@ -70,8 +70,8 @@ func (t *Told) group(jobs []trace.Job) {
 	}
 }
 
-// describeTold returns lines that say what schedulers are told.
-func (s *Scenario) describeTold() []string {
+// DescribeTold returns lines that say what schedulers are told.
+func (s *Scenario) DescribeTold() []string {
 	if s.Told == (Told{}) && s.ProfileError == 0 && s.Estimates.Kind == trace.Oracle {
 		return []string{"everything (full information): true run times, true speeds, models and groups"}
 	}
