@@ -14,7 +14,7 @@ import (
 // bold returns a policy with random weights in all layers, so that it departs from its prior, and wide lists.
 func bold(t *testing.T, joint bool, rivals ...string) *agents.Policy {
 	t.Helper()
-	draw := rand.New(rand.NewPCG(1, 2))
+	draw := rand.New(rand.NewPCG(1, 6))
 	d := agents.Design{
 		Name: "bold", Window: 8, Prior: "fifo", Wide: agents.Wide{Items: 12, Rivals: rivals},
 		Size: agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 2, Inducing: 2, Joint: joint},
