@@ -20,7 +20,8 @@ func newEnvCmd(a *app) *cobra.Command {
 candidates: what the base policy, the prior, would do next, and what could be done in its place. Each agent names one
 candidate in which its server takes part, or passes. The environment carries out what the agents agree on, and simulated time
 passes until the next choice.`,
-		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a))
+		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a),
+		newEnvServeCmd())
 }
 
 // envOptions are the flags that define an environment.
@@ -39,9 +40,13 @@ type envOptions struct {
 
 func (o *envOptions) addFlags(cmd *cobra.Command) {
 	o.addGameFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.split, "split", string(scenario.Train), "split whose windows are played: train, validation or test")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the episode; it also selects the window")
+	o.addSplitFlag(cmd)
+	cmd.Flags().Uint64Var(&o.seed, "seed", 1, "seed of the episode; it also selects the window")
+}
+
+// addSplitFlag adds the flag that selects whose windows are played.
+func (o *envOptions) addSplitFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.split, "split", string(scenario.Train), "split whose windows are played: train, validation or test")
 	cmdline.Complete(cmd, "split", flags.Splits)
 }
 

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/clustergym/clustergym/env"
+	"github.com/clustergym/clustergym/env/envserve"
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// envServeOptions define the environments and how the parent reaches them.
+type envServeOptions struct {
+	envOptions
+	envs, workers  int
+	autoreset      string
+	socket, memory int
+}
+
+func newEnvServeCmd() *cobra.Command {
+	var opts envServeOptions
+	cmd := &cobra.Command{
+		Use:   "serve --scenario S --socket FD --memory FD",
+		Short: "Serve environments to the program that started this one",
+		Long: cmdline.Long(`
+Plays environments for the program that started this one, as the Python package does. The two share memory, into which the
+environments write observations, masks and rewards, and a socket for requests; the comment of the Go package env/envserve
+documents both. The starting program passes the socket and an empty file for the memory as open file descriptors. The command
+ends when the other end of the socket is closed, however that comes about.`),
+		Example: "  clustergym env serve --scenario embedded-small-v1 --envs 16 --socket 3 --memory 4",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runEnvServe(cmd.Context(), opts) },
+	}
+	opts.addGameFlags(cmd)
+	opts.addSplitFlag(cmd)
+	f := cmd.Flags()
+	f.IntVar(&opts.envs, "envs", 1, "how many environments to play")
+	f.IntVar(&opts.workers, "workers", 0, "how many of them to play at a time, 0 for as many as there are cores")
+	f.StringVar(&opts.autoreset, "autoreset", env.SameStep.String(), "what happens at the end of an episode: see docs/env.md")
+	f.IntVar(&opts.socket, "socket", -1, "file descriptor of the socket")
+	f.IntVar(&opts.memory, "memory", -1, "file descriptor of the file for the memory; its length is set to what is needed")
+	cmdline.Require(cmd, "scenario", "socket", "memory")
+	cmdline.Complete(cmd, "autoreset", autoresetNames)
+	return cmd
+}
+
+func autoresetNames() []string {
+	return []string{env.SameStep.String(), env.NextStep.String(), env.Disabled.String()}
+}
+
+func runEnvServe(ctx context.Context, opts envServeOptions) error {
+	s, err := opts.server()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	memory, err := envserve.Map(opts.memory, s.Size())
+	if err != nil {
+		return err
+	}
+	if err := s.Attach(memory); err != nil {
+		return err
+	}
+	// A signal ends the socket, and with it the command. An error means that it has ended already.
+	defer context.AfterFunc(ctx, func() { _ = unix.Shutdown(opts.socket, unix.SHUT_RD) })()
+	return s.Serve(os.NewFile(uintptr(opts.socket), "socket")) //nolint:gosec // not negative
+}
+
+// server creates the environments and their server.
+func (o *envServeOptions) server() (*envserve.Server, error) {
+	if o.socket < 0 || o.memory < 0 {
+		return nil, cmdline.Usage("--socket %d --memory %d: want open file descriptors", o.socket, o.memory)
+	}
+	if o.envs < 1 || o.envs > envserve.MaxEnvs || o.workers < 0 {
+		return nil, cmdline.Usage("--envs %d --workers %d: want 1 to %d, and 0 or more", o.envs, o.workers, envserve.MaxEnvs)
+	}
+	if err := cmdline.OneOf("autoreset", o.autoreset, autoresetNames()...); err != nil {
+		return nil, err
+	}
+	create, err := o.maker()
+	if err != nil {
+		return nil, err
+	}
+	cfg := envserve.Config{Workers: o.workers, Version: version, Render: drawEpisode}
+	for cfg.Autoreset.String() != o.autoreset {
+		cfg.Autoreset++
+	}
+	for range o.envs {
+		e, err := create()
+		if err != nil {
+			return nil, fmt.Errorf("environment %d: %w", len(cfg.Envs), err)
+		}
+		cfg.Envs = append(cfg.Envs, e)
+	}
+	return envserve.New(cfg)
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/clustergym/clustergym/env/envserve"
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// ask sends a request to env serve and returns the reply.
+func ask(t *testing.T, conn io.ReadWriter, kind envserve.Kind, argument uint32) (text []byte) {
+	t.Helper()
+	request := binary.LittleEndian.AppendUint32(nil, uint32(kind))
+	if _, err := conn.Write(binary.LittleEndian.AppendUint32(request, argument)); err != nil {
+		t.Fatal(err)
+	}
+	var head [8]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	text = make([]byte, binary.LittleEndian.Uint32(head[4:]))
+	if _, err := io.ReadFull(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	if status := binary.LittleEndian.Uint32(head[:]); status != 0 {
+		t.Fatalf("request %d %d: %s", kind, argument, text)
+	}
+	return text
+}
+
+// TestEnvironmentsAreServed plays a few steps through the socket and the memory, and looks at the schedule.
+func TestEnvironmentsAreServed(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := os.NewFile(uintptr(pair[0]), "socket")
+	memory, err := os.Create(filepath.Join(t.TempDir(), "memory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	ended := make(chan said, 1)
+	go func() {
+		ended <- command(t, "env", "serve", "-s", "embedded-small-v1", "--envs", "2", "--autoreset", "disabled",
+			"--socket", strconv.Itoa(pair[1]), "--memory", strconv.Itoa(int(memory.Fd())))
+	}()
+	var hello envserve.Hello
+	if err := json.Unmarshal(ask(t, own, envserve.SayHello, envserve.Protocol), &hello); err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := memory.Stat(); err != nil || int(stat.Size()) != hello.Size || hello.Envs != 2 || hello.Autoreset != "disabled" {
+		t.Fatalf("hello is %+v, the memory %v, %v", hello, stat, err)
+	}
+	for _, a := range hello.Arrays {
+		if a.Name == "reset" {
+			if _, err := memory.WriteAt([]byte{1, 1}, int64(a.Offset)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ask(t, own, envserve.Reset, 0)
+	for range 5 {
+		ask(t, own, envserve.Step, 0)
+	}
+	var p envPicture
+	if err := json.Unmarshal(ask(t, own, envserve.Render, 1), &p); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.GPUs) != 8 || p.Until <= 0 || len(p.Boxes) == 0 || p.Names[p.Boxes[0].Job] == "" || !strings.Contains(p.Text, "\n") {
+		t.Errorf("the picture is %+v", p)
+	}
+	own.Close()
+	if s := <-ended; s.code != cmdline.CodeOK || s.out != "" || s.talk != "" {
+		t.Errorf("exit code %d\n%s%s", s.code, s.out, s.talk)
+	}
+}
+
+func TestEnvServeRefuses(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--socket -2":               {"--socket", "-2", "--memory", "4"},
+		"--envs 5000":               {"--socket", "3", "--memory", "4", "--envs", "5000"},
+		"--autoreset":               {"--socket", "3", "--memory", "4", "--autoreset", "never"},
+		`required flag(s) "memory"`: {"--socket", "3"},
+	} {
+		s := command(t, append([]string{"env", "serve", "-s", "embedded-small-v1"}, args...)...)
+		if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, want) {
+			t.Errorf("%v: exit code %d, %q, want %d and %q", args, s.code, s.talk, cmdline.CodeUsage, want)
+		}
+	}
+}
