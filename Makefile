@@ -30,8 +30,16 @@ KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
 KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
 E2EFLAGS ?= # for example -run Leader
 
+# The Python package is tested as the wheel that is installed into an environment of its own, with what its extra test names.
+PYTHON      ?= python3
+PYTHON_VENV := bin/python-venv
+PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell cat python/pyproject.toml | sha256sum | cut -c1-16)
+WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
+WHEEL_BYTES := 40000000
+
 .PHONY: help build studies test race soak fuzz lint fmt check check-rest bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
-  golden quickstart results readme a-srpt know results-check proof ablations yardsticks release release-smoke docs docs-check clean
+  golden quickstart results readme a-srpt know results-check proof ablations yardsticks release release-smoke wheel python-test docs docs-check \
+  clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +53,30 @@ studies: ## build bin/clustergym-studies, which fits and reproduces
 test: ## run all tests, those of the nested modules too
 	$(GO) test ./...
 	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test -timeout 30m ./...); done
+	@if $(PYTHON) -c 'import ensurepip, sys; assert sys.version_info >= (3, 10)' 2>/dev/null; then $(MAKE) python-test; \
+	elif [ "$${CI:-}" = true ]; then echo "no Python 3.10 or later with venv: the Python package cannot be tested"; exit 1; \
+	else echo "*** no Python 3.10 or later with venv: THE PYTHON PACKAGE IS NOT TESTED ***"; fi
+
+wheel: $(PYTHON_STAMP) ## build bin/wheels for the platforms WHEELS, with Go and without cgo
+	@for platform in $(WHEELS); do \
+	  rm -rf python/build && GOOS=$${platform%/*} GOARCH=$${platform#*/} \
+	    $(PYTHON_VENV)/bin/pip wheel -q --no-deps --no-build-isolation -w bin/wheels ./python; \
+	done; \
+	for wheel in bin/wheels/*.whl; do \
+	  bytes=$$(wc -c < "$$wheel"); echo "$$bytes bytes: $$wheel"; \
+	  [ "$$bytes" -gt 5000000 ] && [ "$$bytes" -le $(WHEEL_BYTES) ] || { echo "want the program in it, and at most $(WHEEL_BYTES)"; exit 1; }; \
+	done
+
+python-test: ## test the Python package: build its wheel, install it into bin/python-venv, run pytest
+	rm -rf bin/wheels
+	$(MAKE) wheel WHEELS="$$($(GO) env GOOS)/$$($(GO) env GOARCH)"
+	$(PYTHON_VENV)/bin/pip install -q --no-deps --force-reinstall bin/wheels/*.whl
+	$(PYTHON_VENV)/bin/pytest -q -p no:cacheprovider python
+
+$(PYTHON_STAMP): python/pyproject.toml
+	rm -rf $(PYTHON_VENV) && $(PYTHON) -m venv $(PYTHON_VENV)
+	$(PYTHON_VENV)/bin/pip install -q 'setuptools>=70.1' numpy gymnasium pettingzoo pandas pytest
+	touch $@
 
 # Of the studies only reproduce starts goroutines.
 race: ## run the tests under the race detector

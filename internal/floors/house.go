@@ -131,6 +131,7 @@ func house() rules {
 
 			{11, "cli", "the command line, for any main to run"},
 
+			{12, "python/tests/reference", "tests: plays an environment, for the Python package to compare with"},
 			{12, "cmd/clustergym", "the program: it runs cli.Main"},
 		},
 		Fences: []fence{{

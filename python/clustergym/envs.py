@@ -1,0 +1,215 @@
+"""Gymnasium environments: a central controller names one candidate for the whole cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from . import _spaces
+from ._child import Child, ClusterGymError, flags
+
+_MODES = {AutoresetMode.SAME_STEP: "same-step", AutoresetMode.NEXT_STEP: "next-step", AutoresetMode.DISABLED: "disabled"}
+
+
+class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
+    """The environment of one cluster for a central controller.
+
+    An action is the number of a candidate, which all servers that take part in it then name; 0 passes. A number that
+    info["action_mask"] forbids counts as 0, and info["illegal"] is 1 then.
+
+    Observations and infos belong to the caller. docs/python.md lists their keys and shapes. An episode with nothing to choose
+    is over after one step, whatever the action. The episode of a seed is that of `clustergym env` with this seed.
+
+    Args:
+        scenario: a built-in scenario, or the path of a YAML file.
+        render_mode: "ansi", "rgb_array" or None.
+        options: as for clustergym.parallel_env.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
+
+    def __init__(self, scenario: str = "embedded-small-v1", render_mode: str | None = None, **options: Any) -> None:
+        self.render_mode = render_mode
+        self._child = Child(flags(scenario, **options), 1, "disabled", workers=1)
+        hello = self._child.hello
+        self.observation_space = spaces.Dict(_spaces.shown(hello))
+        self.action_space = spaces.Discrete(hello["candidates"])
+        self._shown = [_spaces.views(self._child, _spaces.SHOWN, slot, 0) for slot in range(2)]
+        self._told = [_spaces.views(self._child, _spaces.TOLD, slot, 0) for slot in range(2)]
+        self._slot = 0
+        self._empty = False  # the episode had nothing to choose from its beginning
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Begins the episode of a seed, or one that the environment's generator draws. info["reward"] is the reward of the
+        time before the first step."""
+        super().reset(seed=seed)
+        self._slot = self._child.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
+        self._empty = self._over()
+        return self._observation(), self._info()
+
+    def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Plays one round."""
+        if self._empty:
+            self._empty = False
+            return self._observation(), 0.0, *self._ends(), self._info()
+        arrays = self._child.arrays
+        arrays["actions"][0] = action
+        self._slot = self._child.step()
+        return self._observation(), float(arrays["reward"][self._slot, 0]), *self._ends(), self._info()
+
+    def action_masks(self) -> np.ndarray:
+        """Returns the numbers that may be named now, bool [numbers], as sb3-contrib's MaskablePPO asks for them."""
+        return self._child.arrays["legal"][self._slot, 0].copy()
+
+    def render(self) -> Any:
+        """Returns the schedule of the episode until now, as text or an image."""
+        return _spaces.picture(self._child, self.render_mode)
+
+    def close(self) -> None:
+        """Ends the child process."""
+        self._child.close()
+
+    def _ends(self) -> tuple[bool, bool]:
+        arrays = self._child.arrays
+        return bool(arrays["terminated"][self._slot, 0]), bool(arrays["truncated"][self._slot, 0])
+
+    def _over(self) -> bool:
+        return any(self._ends())
+
+    def _observation(self) -> dict[str, np.ndarray]:
+        return {key: a.copy() for key, a in self._shown[self._slot].items()}
+
+    def _info(self) -> dict[str, Any]:
+        return {key: a.copy() if a.ndim else a.item() for key, a in self._told[self._slot].items()}
+
+
+class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
+    """Environments of one cluster each, played in parallel by one child process.
+
+    Observations, and the masks in infos, are views of memory that the child writes. They are valid until the second step or
+    reset after the one that returned them: the step in between writes elsewhere. Copy what must live longer, or give copy=True.
+    Rewards and ends are always copies.
+
+    Args:
+        num_envs: how many environments.
+        autoreset_mode: an AutoresetMode of gymnasium or its value; metadata["autoreset_mode"] declares it.
+        workers: how many environments play at a time; 0 for as many as there are cores.
+        copy: whether to return copies.
+        scenario, render_mode, options: as for ClusterEnv.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: str = "embedded-small-v1",
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        workers: int = 0,
+        copy: bool = False,
+        **options: Any,
+    ) -> None:
+        mode = AutoresetMode(autoreset_mode)
+        self.num_envs, self.render_mode, self._copy = num_envs, render_mode, copy
+        self.metadata = {**self.metadata, "autoreset_mode": mode}
+        self._child = child = Child(flags(scenario, **options), num_envs, _MODES[mode], workers)
+        self.single_observation_space = spaces.Dict(_spaces.shown(child.hello))
+        self.single_action_space = spaces.Discrete(child.hello["candidates"])
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._shown = [_spaces.views(child, _spaces.SHOWN, slot) for slot in range(2)]
+        self._told = [_spaces.views(child, _spaces.TOLD, slot) for slot in range(2)]
+        all_of = np.ones(num_envs, np.bool_)  # gymnasium wants a mask beside every key
+        self._masks = {"_" + key: all_of for key in _spaces.TOLD}
+        self._final = _spaces.views(child, _spaces.FINAL)
+        self._slot = 0
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Begins an episode in every environment, or in those that options["reset_mask"] (bool [num_envs]) selects.
+
+        Args:
+            seed: seed + i is that of environment i; or a seed for each, of which None draws one. Later episodes get seeds
+                that depend on this one alone.
+            options: see above; other keys are ignored.
+        """
+        super().reset(seed=seed if seed is None or isinstance(seed, (int, np.integer)) else None)
+        if seed is None:
+            seeds: list[int | None] = [None] * self.num_envs
+        elif isinstance(seed, (int, np.integer)):
+            seeds = [int(seed) + i for i in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"{len(seeds)} seeds, want one for each of the {self.num_envs} environments")
+        drawn = [int(self.np_random.integers(2**63)) if s is None else s for s in seeds]
+        mask = (options or {}).get("reset_mask")
+        if mask is not None and np.shape(mask) != (self.num_envs,):
+            raise ValueError(f"reset_mask has shape {np.shape(mask)}, want ({self.num_envs},)")
+        self._slot = self._child.reset(drawn, mask)
+        return self._observations(), self._infos()
+
+    def step(self, actions: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Plays one round of every environment.
+
+        Args:
+            actions: the number of a candidate for each environment, [num_envs].
+
+        Returns:
+            observations [num_envs, ...] by key, rewards float64 [num_envs], terminations and truncations bool [num_envs], infos.
+        """
+        arrays = self._child.arrays
+        arrays["actions"][:] = actions
+        self._slot = slot = self._child.step()
+        ends = arrays["terminated"][slot].copy(), arrays["truncated"][slot].copy()
+        return self._observations(), arrays["reward"][slot].copy(), *ends, self._infos()
+
+    def action_masks(self) -> np.ndarray:
+        """Returns the numbers that may be named now, bool [num_envs, numbers], of the caller's own."""
+        return self._child.arrays["legal"][self._slot].copy()
+
+    def render(self) -> Any:
+        """Returns the schedules of all environments, as texts or images."""
+        if self.render_mode is None:
+            return None
+        return tuple(_spaces.picture(self._child, self.render_mode, i) for i in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the child process."""
+        self._child.close()
+
+    def _observations(self) -> dict[str, np.ndarray]:
+        views = self._shown[self._slot]
+        return {key: a.copy() for key, a in views.items()} if self._copy else dict(views)
+
+    def _infos(self) -> dict[str, Any]:
+        views = self._told[self._slot]
+        infos: dict[str, Any] = {key: a.copy() for key, a in views.items()} if self._copy else dict(views)
+        infos.update(self._masks)
+        ended = self._child.arrays["ended"][self._slot]
+        if ended.any():
+            self._add_final(infos, ended.copy())
+        return infos
+
+    def _add_final(self, infos: dict[str, Any], ended: np.ndarray) -> None:
+        """Adds the last observations of the episodes that this step ended and replaced."""
+        last = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(ended):
+            # There are no candidates at an end.
+            last[i] = {key: np.zeros(s.shape, s.dtype) for key, s in self.single_observation_space.items()}
+            last[i]["job_of"][:] = -1
+            for key, a in self._final.items():
+                last[i][key][:] = a[i]
+        now = np.where(ended, self._child.arrays["final_now"], 0)
+        infos.update(final_obs=last, _final_obs=ended, final_info={"now": now, "_now": ended}, _final_info=ended)
+
+
+__all__ = ["ClusterEnv", "ClusterGymError", "ClusterVectorEnv"]
