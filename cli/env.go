@@ -36,6 +36,7 @@ type envOptions struct {
 	rivals   []string
 	encoder  string
 	reward   string
+	cases    uint64 // if not 0, the seed of all episodes; the seed of an environment's episode then only selects its window
 }
 
 func (o *envOptions) addFlags(cmd *cobra.Command) {

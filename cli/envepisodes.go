@@ -47,7 +47,11 @@ func (o *envOptions) dealt(src *scenario.Source, split scenario.Split) (env.Conf
 		return env.Config{}, fmt.Errorf("scenario %s has no windows of %s", src.Scenario().Name, split)
 	}
 	return env.Config{Sim: cfg, Reward: reward, Episode: func(seed uint64) (sim.Episode, error) {
-		e, err := src.Episode(split, int(seed%uint64(n)), seed)
+		window := int(seed % uint64(n))
+		if o.cases != 0 {
+			seed = o.cases
+		}
+		e, err := src.Episode(split, window, seed)
 		return e.Episode, err
 	}}, nil
 }

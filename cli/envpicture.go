@@ -23,6 +23,8 @@ type envPicture struct {
 	GPUs  []int32     `json:"gpus"`  // of each server
 	Boxes []envPicBox `json:"boxes"` // what jobs hold or held
 	Names []string    `json:"jobs"`  // names of jobs, by Job of a box
+	// Metrics are those of eval: of the whole episode once it is over, until then of what has happened.
+	Metrics eval.Metrics `json:"metrics"`
 }
 
 // envPicBox is a job on neighbouring GPUs of a server, from one time to another.
@@ -43,7 +45,7 @@ func drawEpisode(e env.Env) ([]byte, error) {
 		return nil, errors.New("draw episode: no episode of a cluster")
 	}
 	log := c.Log()
-	var p envPicture
+	p := envPicture{Metrics: eval.Measure(log)}
 	for _, s := range log.Config.Cluster.Servers {
 		p.GPUs = append(p.GPUs, s.GPUs)
 	}

@@ -4,6 +4,8 @@
     env = gymnasium.make("clustergym/Cluster-v1", scenario="embedded-small-v1")          # a central controller
     envs = gymnasium.make_vec("clustergym/Cluster-v1", num_envs=16, scenario="embedded-small-v1")
 
+    frame = clustergym.evaluate("embedded-small-v1", {"srtf": "srtf", "mine": my_policy})  # paired results
+
 The program clustergym, which the package contains, plays the environments in a process of its own. docs/python.md of the
 project says more.
 """
@@ -17,6 +19,7 @@ import gymnasium
 from ._child import ClusterGymError
 from .envs import ClusterEnv, ClusterVectorEnv
 from .multi import ClusterParallelEnv
+from .results import evaluate, simulate
 
 gymnasium.register(
     "clustergym/Cluster-v1", entry_point="clustergym.envs:ClusterEnv", vector_entry_point="clustergym.envs:ClusterVectorEnv"
@@ -38,6 +41,8 @@ def parallel_env(scenario: str = "embedded-small-v1", render_mode: str | None = 
         rivals: baselines whose proposals are added to wide lists.
         encoder: name of the encoder of observations.
         reward: name of the reward.
+        case_seed: if not 0, play the cases of `clustergym eval` with this seed: the seed of a reset then only selects the window,
+            by its index.
 
     Raises:
         ClusterGymError: an argument is not understood; the message is that of the program.
@@ -45,4 +50,4 @@ def parallel_env(scenario: str = "embedded-small-v1", render_mode: str | None = 
     return ClusterParallelEnv(scenario, render_mode, **options)
 
 
-__all__ = ["ClusterEnv", "ClusterGymError", "ClusterParallelEnv", "ClusterVectorEnv", "parallel_env"]
+__all__ = ["ClusterEnv", "ClusterGymError", "ClusterParallelEnv", "ClusterVectorEnv", "evaluate", "parallel_env", "simulate"]

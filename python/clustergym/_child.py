@@ -52,12 +52,15 @@ def flags(
     rivals: Sequence[str] = (),
     encoder: str = "standard",
     reward: str = "flow",
+    case_seed: int = 0,
 ) -> list[str]:
     """Returns the flags of `clustergym env` that define an environment. docs/python.md says what each does."""
     args = ["--scenario", scenario, "--split", split, "--window", str(window), "--agree", agree]
     args += ["--candidates", str(candidates), "--encoder", encoder, "--reward", reward]
     if prior is not None:
         args += ["--prior", prior]
+    if case_seed:
+        args += ["--case-seed", str(case_seed)]
     if rivals:
         args += ["--rivals", ",".join(rivals)]
     return args + setting_flags(settings)

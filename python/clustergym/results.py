@@ -1,0 +1,138 @@
+"""Simulations and evaluations by the program, with policies written in Python beside its own. Needs pandas."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._child import ClusterGymError, program, setting_flags
+from .envs import ClusterEnv
+
+if TYPE_CHECKING:
+    import pandas
+
+# A policy in Python: from what ClusterEnv shows, an observation and an info, to the number of a candidate.
+Policy = Callable[[dict[str, np.ndarray], dict[str, Any]], int]
+
+
+def run(*args: str) -> str:
+    """Runs a command of clustergym and returns what it prints.
+
+    Raises:
+        ClusterGymError: it fails; the message is what it says.
+    """
+    done = subprocess.run([program(), "--quiet", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise ClusterGymError(done.stderr.strip() or f"clustergym {args[0]}: exit code {done.returncode}")
+    return done.stdout
+
+
+def simulate(
+    trace: str | PathLike[str], servers: int, gpus_per_server: int, policy: str, **options: Any
+) -> tuple[dict[str, Any], pandas.DataFrame]:
+    """Plays every job of a trace on a cluster under one policy of the program, as `clustergym simulate` does.
+
+    Args:
+        trace: a CSV file of jobs.
+        servers: how many servers there are.
+        gpus_per_server: GPUs of each.
+        policy: a baseline, "released", or the folder of a policy or run.
+        options: other flags of the command, with _ for -, such as preempt_overhead="60s".
+
+    Returns:
+        The metrics, by the keys of --json, and a row for each job: job_id, submit_s, start_s, end_s, jct_s.
+    """
+    import pandas
+
+    args = ["--trace", str(trace), "--servers", str(servers), "--gpus-per-server", str(gpus_per_server), "--policy", policy]
+    args += [f"--{name.replace('_', '-')}={json.dumps(v) if isinstance(v, bool) else v}" for name, v in options.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = Path(folder) / "jobs.csv"
+        metrics = json.loads(run("simulate", "--json", "--jobs-out", str(jobs), *args))
+        return metrics, pandas.read_csv(jobs, dtype={"job_id": str})
+
+
+def evaluate(
+    scenario: str,
+    policies: Sequence[str] | Mapping[str, str | Policy],
+    baseline: str = "sjfskip",
+    *,
+    metric: str = "mean_jct_s",
+    split: str = "test",
+    windows: int = 0,
+    seeds: int = 1,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> pandas.DataFrame:
+    """Plays the same windows under every policy and pairs the results with the baseline's.
+
+    The program plays its own policies, as `clustergym eval` does. A policy in Python plays the same episodes in a ClusterEnv.
+
+    Args:
+        scenario: a built-in scenario, or the path of a YAML file.
+        policies: names of policies of the program, such as "srtf" or "released", or a mapping from the name in the result to such
+            a name, to the folder of a policy, or to a function from an observation and an info to the number of a candidate.
+        baseline: the policy of the program that the others are compared with.
+        metric: the metric whose differences are added.
+        split: whose windows are played.
+        windows: how many of them, from the first on; 0 for all.
+        seeds: plays every window with the seeds 1 to this number.
+        settings: changes of the scenario by dotted key.
+        options: of the ClusterEnv in which policies in Python play, such as prior.
+
+    Returns:
+        A row for each policy, window and seed, in this order, with all metrics of results.json. Two columns compare a row with
+        the baseline's of the same window and seed: difference, and relative, the difference in percent of the baseline's.
+    """
+    import pandas
+
+    named = policies if isinstance(policies, Mapping) else {p: p for p in policies}
+    own = {name: p for name, p in named.items() if not isinstance(p, str)}
+    listed = [p if p == name else f"{name}={p}" for name, p in named.items() if isinstance(p, str)]
+    if baseline in own:
+        raise ValueError(f"the baseline {baseline} is a function, want a policy of the program")
+    with tempfile.TemporaryDirectory() as folder:
+        args = ["--scenario", scenario, "--policies", ",".join(listed or [baseline]), "--baseline", baseline, "--split", split]
+        args += ["--windows", str(windows), "--seeds", str(seeds), "--figures", "none", "--out", folder]
+        run("eval", "--json", *args, *setting_flags(settings))
+        cases = [json.loads(line) for line in (Path(folder) / "results.jsonl").read_text().splitlines()]
+    for case in cases:
+        case.pop("jct_percentiles_s", None)
+    played = [c for c in cases if c["policy"] == baseline]
+    for name, policy in own.items():
+        cases += _play(name, policy, played, scenario, split=split, settings=settings, **options)
+    frame = pandas.DataFrame(cases)
+    order = {name: i for i, name in enumerate(dict.fromkeys([baseline, *named]))}
+    frame = frame.sort_values(["policy"], key=lambda names: names.map(order), kind="stable", ignore_index=True)
+    beside = frame[frame.policy == baseline].set_index(["window", "seed"])[metric]
+    beside = beside.reindex(pandas.MultiIndex.from_frame(frame[["window", "seed"]])).to_numpy()
+    frame["difference"] = frame[metric] - beside
+    frame["relative"] = 100 * frame.difference / beside
+    return frame
+
+
+def _play(name: str, policy: Policy, cases: list[dict[str, Any]], scenario: str, **options: Any) -> list[dict[str, Any]]:
+    """Plays the episodes of cases under a policy in Python."""
+    results = {}
+    for seed in dict.fromkeys(case["seed"] for case in cases):
+        env = ClusterEnv(scenario, case_seed=seed, **options)
+        try:
+            for case in (c for c in cases if c["seed"] == seed):
+                # The name of a window is that of its split and its index.
+                observation, info = env.reset(seed=int(case["window"].rsplit("-", 1)[1]))
+                over = False
+                while not over:
+                    observation, _, terminated, truncated, info = env.step(policy(observation, info))
+                    over = terminated or truncated
+                key = {k: case[k] for k in ("scenario", "split", "window", "seed")}
+                results[case["window"], seed] = {**key, "policy": name, **env.metrics()}
+        finally:
+            env.close()
+    return [results[case["window"], case["seed"]] for case in cases]
