@@ -30,10 +30,11 @@ KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
 KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
 E2EFLAGS ?= # for example -run Leader
 
-# The Python package is tested as the wheel that is installed into an environment of its own, with what its extra test names.
+# The Python package is tested as the wheel that is installed into an environment of its own, beside what it needs.
 PYTHON      ?= python3
 PYTHON_VENV := bin/python-venv
-PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell cat python/pyproject.toml | sha256sum | cut -c1-16)
+PYTHON_PACKAGES := setuptools>=70.1 numpy gymnasium pettingzoo pandas pytest
+PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES)' | sha256sum | cut -c1-16)
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
@@ -73,9 +74,9 @@ python-test: ## test the Python package: build its wheel, install it into bin/py
 	$(PYTHON_VENV)/bin/pip install -q --no-deps --force-reinstall bin/wheels/*.whl
 	$(PYTHON_VENV)/bin/pytest -q -p no:cacheprovider python
 
-$(PYTHON_STAMP): python/pyproject.toml
+$(PYTHON_STAMP):
 	rm -rf $(PYTHON_VENV) && $(PYTHON) -m venv $(PYTHON_VENV)
-	$(PYTHON_VENV)/bin/pip install -q 'setuptools>=70.1' numpy gymnasium pettingzoo pandas pytest
+	$(PYTHON_VENV)/bin/pip install -q $(foreach p,$(PYTHON_PACKAGES),'$(p)')
 	touch $@
 
 # Of the studies only reproduce starts goroutines.

@@ -22,7 +22,9 @@ from .multi import ClusterParallelEnv
 from .results import evaluate, simulate
 
 gymnasium.register(
-    "clustergym/Cluster-v1", entry_point="clustergym.envs:ClusterEnv", vector_entry_point="clustergym.envs:ClusterVectorEnv"
+    "clustergym/Cluster-v1",
+    entry_point="clustergym.envs:ClusterEnv",
+    vector_entry_point="clustergym.envs:ClusterVectorEnv",
 )
 
 
@@ -50,4 +52,12 @@ def parallel_env(scenario: str = "embedded-small-v1", render_mode: str | None = 
     return ClusterParallelEnv(scenario, render_mode, **options)
 
 
-__all__ = ["ClusterEnv", "ClusterGymError", "ClusterParallelEnv", "ClusterVectorEnv", "evaluate", "parallel_env", "simulate"]
+__all__ = [
+    "ClusterEnv",
+    "ClusterGymError",
+    "ClusterParallelEnv",
+    "ClusterVectorEnv",
+    "evaluate",
+    "parallel_env",
+    "simulate",
+]

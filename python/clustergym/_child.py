@@ -95,7 +95,12 @@ class Child:
         try:
             # In a session of its own the child does not get the terminal's interrupt, which is for this process.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors, pass_fds=fds, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=fds,
+                start_new_session=True,
             )
         except BaseException:
             own.close()

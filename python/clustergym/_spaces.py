@@ -50,7 +50,7 @@ def bits(*shape: int) -> spaces.Box:
     return spaces.Box(0, 1, shape, np.int8)
 
 
-def shown(hello: dict[str, Any]) -> dict[str, spaces.Space[Any]]:
+def shown(hello: dict[str, Any]) -> dict[str, spaces.Box[Any]]:
     """Returns the space of each key in SHOWN."""
     agents, numbers, jobs = hello["agents"], hello["candidates"], hello["jobs"]
     return {
@@ -65,8 +65,12 @@ def shown(hello: dict[str, Any]) -> dict[str, spaces.Space[Any]]:
 
 
 def views(child: Child, names: dict[str, str], *index: int) -> dict[str, np.ndarray]:
-    """Returns views of arrays at an index, by key; a number is an array without dimensions. Masks are numbers, as the spaces of gymnasium want them."""
-    found = {key: child.arrays[name][(*index, ...)] for key, name in names.items()}
+    """Returns views of arrays at an index, by key; a number is an array without dimensions.
+
+    Masks are numbers, as the spaces of gymnasium want them.
+    """
+    at: tuple[Any, ...] = (*index, ...)
+    found = {key: child.arrays[name][at] for key, name in names.items()}
     return {key: a.view(np.int8) if a.dtype == np.bool_ else a for key, a in found.items()}
 
 

@@ -14,10 +14,14 @@ from gymnasium.vector.utils import batch_space
 from . import _spaces
 from ._child import Child, ClusterGymError, flags
 
-_MODES = {AutoresetMode.SAME_STEP: "same-step", AutoresetMode.NEXT_STEP: "next-step", AutoresetMode.DISABLED: "disabled"}
+_MODES = {
+    AutoresetMode.SAME_STEP: "same-step",
+    AutoresetMode.NEXT_STEP: "next-step",
+    AutoresetMode.DISABLED: "disabled",
+}
 
 
-class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
+class ClusterEnv(gymnasium.Env[dict[str, Any], np.int64]):
     """The environment of one cluster for a central controller.
 
     An action is the number of a candidate, which all servers that take part in it then name; 0 passes. A number that
@@ -30,6 +34,9 @@ class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         scenario: a built-in scenario, or the path of a YAML file.
         render_mode: "ansi", "rgb_array" or None.
         options: as for clustergym.parallel_env.
+
+    Attributes:
+        features: the columns of "server", "job", "candidate" and "cluster" rows, each with name, unit, min and max.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
@@ -38,6 +45,7 @@ class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self.render_mode = render_mode
         self._child = Child(flags(scenario, **options), 1, "disabled", workers=1)
         hello = self._child.hello
+        self.features = {of: hello[of] for of in ("server", "job", "candidate", "cluster")}
         self.observation_space = spaces.Dict(_spaces.shown(hello))
         self.action_space = spaces.Discrete(hello["candidates"])
         self._shown = [_spaces.views(self._child, _spaces.SHOWN, slot, 0) for slot in range(2)]
@@ -45,7 +53,9 @@ class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self._slot = 0
         self._empty = False  # the episode had nothing to choose from its beginning
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Begins the episode of a seed, or one that the environment's generator draws. info["reward"] is the reward of the
         time before the first step."""
         super().reset(seed=seed)
@@ -53,7 +63,7 @@ class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         self._empty = self._over()
         return self._observation(), self._info()
 
-    def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Plays one round."""
         if self._empty:
             self._empty = False
@@ -93,7 +103,7 @@ class ClusterEnv(gymnasium.Env[dict[str, np.ndarray], int]):
         return {key: a.copy() if a.ndim else a.item() for key, a in self._told[self._slot].items()}
 
 
-class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarray]):
+class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np.ndarray]):
     """Environments of one cluster each, played in parallel by one child process.
 
     Observations, and the masks in infos, are views of memory that the child writes. They are valid until the second step or
@@ -124,7 +134,8 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndar
         self.num_envs, self.render_mode, self._copy = num_envs, render_mode, copy
         self.metadata = {**self.metadata, "autoreset_mode": mode}
         self._child = child = Child(flags(scenario, **options), num_envs, _MODES[mode], workers)
-        self.single_observation_space = spaces.Dict(_spaces.shown(child.hello))
+        self._spaces = _spaces.shown(child.hello)
+        self.single_observation_space = spaces.Dict(self._spaces)
         self.single_action_space = spaces.Discrete(child.hello["candidates"])
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -208,7 +219,7 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, np.ndarray], np.ndar
         last = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(ended):
             # There are no candidates at an end.
-            last[i] = {key: np.zeros(s.shape, s.dtype) for key, s in self.single_observation_space.items()}
+            last[i] = {key: np.zeros(s.shape, s.dtype) for key, s in self._spaces.items()}
             last[i]["job_of"][:] = -1
             for key, a in self._final.items():
                 last[i][key][:] = a[i]

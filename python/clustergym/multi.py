@@ -43,12 +43,15 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
             **{key: whole[key] for key in _SHARED},
         }
         self.observation_spaces = {
-            agent: spaces.Dict({"observation": spaces.Dict(own), "action_mask": _spaces.bits(numbers)}) for agent in self.possible_agents
+            agent: spaces.Dict({"observation": spaces.Dict(own), "action_mask": _spaces.bits(numbers)})
+            for agent in self.possible_agents
         }
         self.action_spaces = {agent: spaces.Discrete(numbers) for agent in self.possible_agents}
         parts = [whole[key] for key in ("servers", "jobs", "cluster")]
         self.state_space = spaces.Box(
-            np.concatenate([p.low.ravel() for p in parts]), np.concatenate([p.high.ravel() for p in parts]), dtype=np.float32
+            np.concatenate([p.low.ravel() for p in parts]),
+            np.concatenate([p.high.ravel() for p in parts]),
+            dtype=np.float32,
         )
         self._shown = [_spaces.views(self._child, _spaces.SHOWN, slot, 0) for slot in range(2)]
         self._told = [_spaces.views(self._child, {**_spaces.TOLD, "action_mask": "mask"}, slot, 0) for slot in range(2)]
@@ -64,7 +67,9 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
         """Returns the space of an agent's actions."""
         return self.action_spaces[agent]
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Begins the episode of a seed, or one that the environment's generator draws. infos[agent]["reward"] is the agent's
         reward for the time before the first step. options are ignored."""
         if seed is not None:

@@ -30,7 +30,8 @@ def run(*args: str) -> str:
     """
     done = subprocess.run([program(), "--quiet", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
-        raise ClusterGymError(done.stderr.strip() or f"clustergym {args[0]}: exit code {done.returncode}")
+        said = done.stderr.strip() or f"clustergym {args[0]}: exit code {done.returncode}"
+        raise ClusterGymError(json.loads(said)["error"] if said.startswith("{") else said)
     return done.stdout
 
 
@@ -51,7 +52,16 @@ def simulate(
     """
     import pandas
 
-    args = ["--trace", str(trace), "--servers", str(servers), "--gpus-per-server", str(gpus_per_server), "--policy", policy]
+    args = [
+        "--trace",
+        str(trace),
+        "--servers",
+        str(servers),
+        "--gpus-per-server",
+        str(gpus_per_server),
+        "--policy",
+        policy,
+    ]
     args += [f"--{name.replace('_', '-')}={json.dumps(v) if isinstance(v, bool) else v}" for name, v in options.items()]
     with tempfile.TemporaryDirectory() as folder:
         jobs = Path(folder) / "jobs.csv"
@@ -99,9 +109,18 @@ def evaluate(
     if baseline in own:
         raise ValueError(f"the baseline {baseline} is a function, want a policy of the program")
     with tempfile.TemporaryDirectory() as folder:
-        args = ["--scenario", scenario, "--policies", ",".join(listed or [baseline]), "--baseline", baseline, "--split", split]
+        args = [
+            "--scenario",
+            scenario,
+            "--policies",
+            ",".join(listed or [baseline]),
+            "--baseline",
+            baseline,
+            "--split",
+            split,
+        ]
         args += ["--windows", str(windows), "--seeds", str(seeds), "--figures", "none", "--out", folder]
-        run("eval", "--json", *args, *setting_flags(settings))
+        run("eval", *args, *setting_flags(settings))
         cases = [json.loads(line) for line in (Path(folder) / "results.jsonl").read_text().splitlines()]
     for case in cases:
         case.pop("jct_percentiles_s", None)

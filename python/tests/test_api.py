@@ -148,7 +148,9 @@ def test_vectors_copy_no_observations():
     envs = gymnasium.make_vec("clustergym/Cluster-v1", num_envs=4, **SMALL)
     observations, infos = envs.reset(seed=1)
     child = envs.unwrapped._child
-    assert all(np.shares_memory(observations[key], child.arrays[name]) for key, name in (("servers", "servers"), ("jobs", "jobs")))
+    assert all(
+        np.shares_memory(observations[key], child.arrays[name]) for key, name in (("servers", "servers"), ("jobs", "jobs"))
+    )
     kept = {key: a.copy() for key, a in observations.items()}
     _, *_, infos = envs.step(infos["prior"])
     assert all((observations[key] == a).all() for key, a in kept.items()), "a step overwrites what the step before returned"

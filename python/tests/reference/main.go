@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/clustergym/clustergym/baselines"
@@ -23,14 +24,20 @@ func main() {
 	envs := flag.Int("envs", 1, "how many environments to play, with the seeds 1, 2 and so on")
 	joint := flag.Bool("joint", false, "let each agent name a number of its own")
 	steps := flag.Int("steps", 200, "how many steps to play")
+	quiet := flag.Bool("quiet", false, "print no digests, to measure the time")
 	flag.Parse()
-	if err := play(*envs, *steps, *joint); err != nil {
+	out := io.Writer(os.Stdout)
+	if *quiet {
+		out = nil
+	}
+	if err := play(out, *envs, *steps, *joint); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func play(n, steps int, joint bool) error {
+// play plays n environments. If out is not nil, it prints a line of digests for every step.
+func play(out io.Writer, n, steps int, joint bool) error {
 	envs, seeds := make([]env.Env, n), make([]uint64, n)
 	for i := range envs {
 		e, err := create()
@@ -47,17 +54,14 @@ func play(n, steps int, joint bool) error {
 	if err := v.Reset(seeds, ts); err != nil {
 		return err
 	}
-	out := json.NewEncoder(os.Stdout)
 	for t := range steps {
-		digests := make([]map[string]string, n)
-		for i := range ts {
-			if digests[i], err = digest(&ts[i]); err != nil {
+		if out != nil {
+			if err := describe(out, ts); err != nil {
 				return err
 			}
-			joints[i] = choose(&ts[i], t, joint)
 		}
-		if err := out.Encode(digests); err != nil {
-			return err
+		for i := range ts {
+			joints[i] = choose(&ts[i], t, joint)
 		}
 		if err := v.Step(joints, ts); err != nil {
 			return err
@@ -110,6 +114,17 @@ func choose(ts *env.TimeStep, t int, joint bool) []game.Action {
 		actions[i] = legal[(t+i)%len(legal)]
 	}
 	return actions
+}
+
+// describe prints the digests of all environments as a line of JSON.
+func describe(out io.Writer, ts []env.TimeStep) (err error) {
+	digests := make([]map[string]string, len(ts))
+	for i := range ts {
+		if digests[i], err = digest(&ts[i]); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(out).Encode(digests)
 }
 
 // digest returns the SHA-256 of what a time step shows, little endian.
