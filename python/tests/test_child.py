@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import gymnasium
 import pytest
@@ -68,11 +69,14 @@ def test_close_and_collection_end_the_child():
 
 
 @proc
-def test_a_child_that_is_killed():
+@pytest.mark.parametrize(("by", "says"), [(signal.SIGKILL, "signal 9"), (signal.SIGTERM, "exit code 0")])
+def test_a_child_that_is_killed(by, says):
     env = gymnasium.make("clustergym/Cluster-v1", **SMALL)
     env.reset(seed=1)
-    os.kill(pid(env), signal.SIGKILL)
-    with pytest.raises(clustergym.ClusterGymError, match="the child ended .signal 9"):
+    assert "memfd:clustergym" in Path("/proc/self/maps").read_text()
+    os.kill(pid(env), by)
+    assert by == signal.SIGKILL or gone(pid(env))
+    with pytest.raises(clustergym.ClusterGymError, match=f"the child ended .{says}"):
         env.step(0)
     with pytest.raises(clustergym.ClusterGymError, match="closed"):
         env.step(0)
@@ -133,6 +137,7 @@ def test_cycles_leave_nothing():
     gc.collect()
     assert all(gone(c) for c in children)
     assert descriptors() == before
+    assert "memfd:clustergym" not in Path("/proc/self/maps").read_text()
 
 
 def use(env, answers):
