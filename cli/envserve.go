@@ -41,8 +41,8 @@ ends when the other end of the socket is closed, however that comes about.`),
 	f.IntVar(&opts.envs, "envs", 1, "how many environments to play")
 	f.IntVar(&opts.workers, "workers", 0, "how many of them to play at a time, 0 for as many as there are cores")
 	f.StringVar(&opts.autoreset, "autoreset", env.SameStep.String(), "what happens at the end of an episode: see docs/env.md")
-	f.Uint64Var(&opts.cases, "case-seed", 0, "play the cases of eval with this seed: the seed of an episode then only selects its window;"+
-		" 0 for episodes that depend on their seeds")
+	f.Uint64Var(&opts.cases, "case-seed", 0, "play the cases of eval with this seed: the seed of an episode then only selects its"+
+		" window; 0 for episodes that depend on their seeds")
 	f.IntVar(&opts.socket, "socket", -1, "file descriptor of the socket")
 	f.IntVar(&opts.memory, "memory", -1, "file descriptor of the file for the memory; its length is set to what is needed")
 	cmdline.Require(cmd, "scenario", "socket", "memory")
@@ -59,7 +59,7 @@ func runEnvServe(ctx context.Context, opts envServeOptions) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }() // the process ends with it
 	memory, err := envserve.Map(opts.memory, s.Size())
 	if err != nil {
 		return err
