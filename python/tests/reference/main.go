@@ -70,8 +70,8 @@ func play(out io.Writer, n, steps int, joint bool) error {
 	return nil
 }
 
-// create returns the environment that the tests of the Python package use: embedded-small-v1 on 4 servers, a window of 8 jobs, and
-// sjfskip as prior.
+// create returns the environment that the tests of the Python package use: embedded-small-v1 on 4 servers, a window of 8 jobs,
+// and sjfskip as prior.
 func create() (env.Env, error) {
 	s, err := scenario.Load("embedded-small-v1", "cluster.servers=4")
 	if err != nil {
