@@ -101,8 +101,8 @@ type Config struct {
 	// Rate is Adam's learning rate at the first update. It falls linearly to a tenth at the last.
 	Rate float64 `yaml:"rate"`
 	// Temperature divides the logits, bids and margin, before they become probabilities: the lower, the more often the team takes
-	// the highest bid while it samples its actions. Bids that were fitted to savings need one below 1 (see Learner).
-	Temperature float64 `yaml:"temperature"`
+	// the highest bid while it samples its actions. Bids that were fitted to savings need one below 1 (see Learner). 0 means 1.
+	Temperature float64 `yaml:"temperature,omitempty"`
 	// Clip is the largest deviation of PPO's probability ratio from 1; larger deviations are clipped.
 	Clip float64 `yaml:"clip"`
 	// Entropy is the weight of the entropy bonus at the first update. It falls linearly to 0 at the last.
@@ -138,7 +138,7 @@ func DefaultConfig() Config {
 		Seed: 1, Updates: 60, Expert: 60, Learner: valueLearner, Label: 0.06, Explore: 8, LabelSeed: 1, Replay: 1 << 16,
 		Prior: agents.DefaultPrior, Margin: 0.5,
 		Window: agents.DefaultWindow, Size: agents.DefaultSize(), Windows: 8, Rollouts: 1, Memory: 2 * time.Hour,
-		Credit: 10 * time.Minute, Choices: 1024, Epochs: 1, Batch: 64, Rate: 2e-3, Temperature: 1, Clip: 0.2, Entropy: 0.03,
+		Credit: 10 * time.Minute, Choices: 1024, Epochs: 1, Batch: 64, Rate: 2e-3, Clip: 0.2, Entropy: 0.03,
 		MaxKL: 0.03, MaxNorm: 0.5, Every: 5, Validation: 12, Keep: 3,
 	}
 }
@@ -164,7 +164,7 @@ func (c *Config) Validate() error {
 		x, top float64
 		zero   bool
 	}{
-		{"rate", c.Rate, 1, false}, {"temperature", c.Temperature, 1e6, false}, {"clip", c.Clip, 1, false},
+		{"rate", c.Rate, 1, false}, {"temperature", c.Temperature, 1e6, true}, {"clip", c.Clip, 1, false},
 		{"entropy", c.Entropy, 10, true},
 		{"max_kl", c.MaxKL, 100, false}, {"max_norm", c.MaxNorm, 1e6, false}, {"memory", c.Memory.Hours(), math.MaxFloat64, false},
 		{"credit", c.Credit.Hours(), math.MaxFloat64, false}, {"label", c.Label, 1, true}, {"margin", c.Margin, 1e6, true},
@@ -240,6 +240,14 @@ func (c *Config) design(name, prior string) agents.Design {
 func (c *Config) goal() (goal, error) {
 	reward, err := env.NamedReward(c.Reward)
 	return goal{reward, c.Memory}, err
+}
+
+// temperature returns the temperature of draws.
+func (c *Config) temperature() float64 {
+	if c.Temperature == 0 {
+		return 1
+	}
+	return c.Temperature
 }
 
 // priors returns the names listed in Prior.

@@ -53,14 +53,14 @@ func newLearner(cfg *Config, p *agents.Policy, servers, workers int) (*learner, 
 	}
 	var err error
 	if cfg.Expert > 0 {
-		loss := learn.Loss{Kind: learn.Expert, Temperature: cfg.Temperature}
+		loss := learn.Loss{Kind: learn.Expert, Temperature: cfg.temperature()}
 		if cfg.Learner == valueLearner {
-			loss = learn.Loss{Kind: learn.Value, Huber: huber, Temperature: cfg.Temperature}
+			loss = learn.Loss{Kind: learn.Value, Huber: huber, Temperature: cfg.temperature()}
 		}
 		l.experts, err = build(loss)
 	}
 	if err == nil && cfg.Expert < cfg.Updates {
-		l.ppo, err = build(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip, Temperature: cfg.Temperature})
+		l.ppo, err = build(learn.Loss{Kind: learn.PPO, Clip: cfg.Clip, Temperature: cfg.temperature()})
 	}
 	if err != nil {
 		l.close()
@@ -92,7 +92,7 @@ func (l *learner) improve(samples []learn.Sample, labels bool, progress float64,
 	}
 	rate := l.cfg.Rate * (1 - 0.9*progress)
 	if !labels {
-		rate *= min(1, l.cfg.Temperature) // because a step changes the logits over Temperature
+		rate *= min(1, l.cfg.temperature()) // because a step changes the logits over Temperature
 	}
 	spread := l.cfg.Entropy * (1 - progress)
 	order := make([]int, len(samples))

@@ -365,6 +365,7 @@ func TestConfigBounds(t *testing.T) {
 		{"no number as rate", func(c *Config) { c.Rate = math.NaN() }, "train.rate: NaN"},
 		{"no clip", func(c *Config) { c.Clip = 0 }, "train.clip: 0"},
 		{"an infinite clip", func(c *Config) { c.Clip = math.Inf(1) }, "train.clip: +Inf"},
+		{"negative temperature", func(c *Config) { c.Temperature = -1 }, "train.temperature: -1"},
 		{"negative entropy", func(c *Config) { c.Entropy = -1e-9 }, "train.entropy: -1e-09"},
 		{"no number as entropy", func(c *Config) { c.Entropy = math.NaN() }, "train.entropy: NaN"},
 		{"no entropy", func(c *Config) { c.Entropy = 0 }, ""},

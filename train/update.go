@@ -160,7 +160,7 @@ func (r *run) play(ctx context.Context, update int, windows []window) error {
 			if err != nil {
 				return err
 			}
-			g.team.Explore(draw, r.cfg.Temperature)
+			g.team.Explore(draw, r.cfg.temperature())
 			if r.cfg.estimates(true) {
 				g.ends(&r.cfg)
 			}
