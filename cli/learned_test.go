@@ -104,7 +104,7 @@ func TestQuickstartGoesThroughEverything(t *testing.T) {
 	s := must(t, "quickstart", "--updates", "1", "--dir", "runs/quick")
 	contains(t, s.talk, "1/4 train", "2/4 export", "3/4 compare", "4/4 ask")
 	contains(t, s.out, "What the team saves", "against prior, %",
-		"Schedulers are told everything", "learned at", "report: runs/quick/report/report.html", "policy: runs/quick/policy")
+		"What schedulers are told: ", "speeds: nothing", "learned at", "report: runs/quick/report/report.html", "policy: runs/quick/policy")
 	if s := command(t, "quickstart", "--updates", "1", "--dir", "runs/quick"); s.code == cmdline.CodeOK || !strings.Contains(s.talk, "--force") {
 		t.Errorf("a second one in the same folder: exit code %d\n%s", s.code, s.talk)
 	}

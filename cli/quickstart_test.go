@@ -15,6 +15,7 @@ func TestSavedTextShowsEveryValidation(t *testing.T) {
 	want := `What the team saves of its prior's mean JCT on validation windows:
 
 update  saved, %
+     0       0.0
      5       0.0
     10       2.7  #####
     15      -4.0

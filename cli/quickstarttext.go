@@ -20,6 +20,7 @@ func savedText(metrics []train.Metrics) string {
 		}
 		if b.Len() == 0 {
 			b.WriteString("What the team saves of its prior's mean JCT on validation windows:\n\nupdate  saved, %\n")
+			b.WriteString("     0       0.0\n") // an untrained team decides as its prior
 		}
 		saved := 100 * (1 - *m.Validation)
 		bar := strings.Repeat("#", min(max(int(2*saved), 0), 60))
@@ -46,7 +47,7 @@ func verdictsText(c *eval.Comparison, told []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Mean JCT on %s of %s that no policy was trained on; tie: the %g %% interval includes 0.\n",
 		phrase.Count(len(c.Windows), "window"), c.Scenario, 100*c.Level)
-	fmt.Fprintf(&b, "Schedulers are told %s.\n\n", strings.Join(told, "; "))
+	fmt.Fprintf(&b, "What schedulers are told: %s.\n\n", strings.Join(told, "; "))
 	table.Text(&b, 2, rows)
 	return b.String()
 }
