@@ -256,46 +256,46 @@ func finite(what string, params agents.Params, x []float32) error {
 	return nil
 }
 
-// scaleGains divides advantages by their mean absolute value, zeros excluded, and clips them at 5. A few decisions may cost a
-// hundred times as much as the others: a standard deviation would leave nothing of the others.
+// scaleGains divides advantages by their mean size, see scale. A few decisions may cost a hundred times as much as the others: a
+// standard deviation would leave nothing of the others.
 func scaleGains(samples []learn.Sample) {
-	sum, n := 0.0, 0.0
+	var all []*float64
 	for i := range samples {
-		if x := math.Abs(samples[i].Gain); x > rounding {
-			sum += x
-			n++
-		}
+		all = append(all, &samples[i].Gain)
 	}
-	for i := range samples {
-		samples[i].Gain = min(max(samples[i].Gain*n/max(sum, rounding), -5), 5)
-	}
+	scale(all)
 }
 
-// rounding is what sums over two equal futures may differ by.
-const rounding = 1e-9
-
-// scaleSavings divides labels by their mean absolute value, zeros excluded, and clips them at 5, so that single episodes do not
-// dominate. It returns that mean, or 0 if all labels are 0.
+// scaleSavings divides labels by their mean size, see scale, so that single episodes do not dominate. It returns that mean.
 func scaleSavings(samples []learn.Sample) float64 {
-	sum, n := 0.0, 0.0
+	var all []*float64
 	for i := range samples {
-		for k, x := range samples[i].Saved {
-			if math.Abs(x) < rounding {
-				samples[i].Saved[k] = 0
-				continue
-			}
-			sum += math.Abs(x)
-			n++
+		for k := range samples[i].Saved {
+			all = append(all, &samples[i].Saved[k])
 		}
+	}
+	return scale(all)
+}
+
+// scale divides numbers by their mean absolute value, zeros excluded, and clips them at 5. It returns that mean, or 0 if all are
+// 0. Numbers count as 0 below what the sums over two equal futures may differ by.
+func scale(all []*float64) float64 {
+	const rounding = 1e-9
+	sum, n := 0.0, 0.0
+	for _, x := range all {
+		if math.Abs(*x) < rounding {
+			*x = 0
+			continue
+		}
+		sum += math.Abs(*x)
+		n++
 	}
 	if n == 0 {
 		return 0
 	}
-	scale := sum / n
-	for i := range samples {
-		for k, x := range samples[i].Saved {
-			samples[i].Saved[k] = min(max(x/scale, -5), 5)
-		}
+	mean := sum / n
+	for _, x := range all {
+		*x = min(max(*x/mean, -5), 5)
 	}
-	return scale
+	return mean
 }
