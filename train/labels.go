@@ -110,7 +110,7 @@ func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
 	if cfg.Size.Joint {
 		all = append(all, "joint", cfg.Pairs)
 	}
-	if cfg.estimates(false) {
+	if cfg.estimates() {
 		all = append(all, cfg.Tail)
 	}
 	if by != "" {
@@ -233,7 +233,7 @@ func (l *labels) player(n int) (*player, error) {
 		g.team.Explore(nil, 1)
 	}
 	g.pairs = l.cfg.Pairs
-	if l.cfg.estimates(false) {
+	if l.cfg.estimates() {
 		g.ends(l.cfg)
 	}
 	return g, nil

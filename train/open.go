@@ -93,7 +93,7 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 		Memory: r.Train.Memory.Seconds(), Seen: r.seen(), Objective: r.Train.Reward,
 		From: r.From.origin(st.Start),
 	}
-	if t.estimates(t.Expert < t.Updates) {
+	if t.estimates() && (t.Expert >= t.Updates || t.drawsEstimate()) {
 		training.Memory = 0 // nothing is discounted
 	}
 	if st.Best != nil {

@@ -25,7 +25,7 @@ type rollout struct {
 	rates   []float64 // cost per hour at each step; only with a learned critic
 	curve   *curve
 	kinds   [candidates.Kinds]int // number of candidates taken, by kind
-	tailed  bool                  // whether steps know what was saved
+	tailed  bool                  // whether steps of draws know what was saved; see ends
 	proposals
 }
 
@@ -135,7 +135,7 @@ func (g *player) see(c *agents.Choice) error {
 func (g *player) record(c *agents.Choice) error {
 	var value, saved float64
 	var err error
-	switch g.out.tailed = g.tail != nil && g.label < 0; {
+	switch {
 	case g.learned:
 		now := g.env.Txn().Now()
 		g.out.rates = append(g.out.rates, -g.reward.Score(g.env.Txn().View(), now, now+time.Hour))

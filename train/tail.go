@@ -15,11 +15,11 @@ const (
 	backlogTail  = "backlog"  // costs count in full for Config.Memory; after it comes an estimate for the jobs still in the system
 )
 
-// estimates reports whether costs count in full, and those of forks end in an estimate of the backlog. A learned critic estimates
-// discounted costs, so draws with one are discounted in any case.
-func (c *Config) estimates(draws bool) bool {
-	return c.Tail == backlogTail && !(draws && c.Critic == learnedCritic)
-}
+// estimates reports whether labels count costs in full and end in an estimate of the backlog.
+func (c *Config) estimates() bool { return c.Tail == backlogTail }
+
+// drawsEstimate reports the same of draws. A learned critic estimates discounted costs, so draws with one are discounted.
+func (c *Config) drawsEstimate() bool { return c.estimates() && c.Critic != learnedCritic }
 
 // validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid.
 func (c *Config) validateTail() error {
@@ -32,10 +32,10 @@ func (c *Config) validateTail() error {
 	switch {
 	case c.Tail != "" && c.Tail != discountTail && c.Tail != backlogTail:
 		return fmt.Errorf("train.tail: %q, want %s or %s", c.Tail, discountTail, backlogTail)
-	case !c.estimates(false) && last:
+	case !c.estimates() && last:
 		return fmt.Errorf("train.reward: %q with train.tail=%s, want train.tail=%s: before the last jobs end, every decision costs the"+
 			" same", c.Reward, discountTail, backlogTail)
-	case c.estimates(false) && !able:
+	case c.estimates() && !able:
 		return fmt.Errorf("train.tail: %q with train.reward=%s, which gives no estimate of a backlog", c.Tail, c.Reward)
 	case last && c.Expert < c.Updates && c.Critic == learnedCritic:
 		return fmt.Errorf("train.reward: %q with train.critic=%s, want train.critic=%s: a learned critic estimates discounted costs,"+
@@ -45,7 +45,10 @@ func (c *Config) validateTail() error {
 }
 
 // ends makes the player play forks for the memory of a run's settings, and then estimate the backlog.
-func (g *player) ends(c *Config) { g.tail, g.until = g.reward.(env.BacklogReward), c.Memory }
+func (g *player) ends(c *Config) {
+	g.tail, g.until = g.reward.(env.BacklogReward), c.Memory
+	g.out.tailed = g.label < 0
+}
 
 // costInFull plays a fork for the given time, or to its end if that comes first. It returns the undiscounted cost from now on,
 // and an estimate of what the jobs still in the system will cost. Forks of one decision end at the same instant, so that the same

@@ -195,7 +195,7 @@ func TestDrawsThatEndInTheBacklog(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.team.Explore(nil, 1) // what is recorded about a decision does not change the next
-		g.tail, g.until = env.Flow{}, 2*time.Hour
+		g.ends(&Config{Memory: 2 * time.Hour})
 		if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
 			t.Fatal(err)
 		}

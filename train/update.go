@@ -161,7 +161,7 @@ func (r *run) play(ctx context.Context, update int, windows []window) error {
 				return err
 			}
 			g.team.Explore(draw, r.cfg.temperature())
-			if r.cfg.estimates(true) {
+			if r.cfg.drawsEstimate() {
 				g.ends(&r.cfg)
 			}
 			g.learned = r.central != nil
