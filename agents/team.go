@@ -18,7 +18,7 @@ type Player struct {
 	outside int // number of choices since Reset left to the prior, as out of distribution
 	net     *Net
 	draw    *rand.Rand
-	heat    float64 // temperature of the draws
+	heat    float64 // temperature of logits
 	record  func(*cluster.Txn, *Choice) error
 	obs     Observation
 	prior   []float32
@@ -34,7 +34,7 @@ type Player struct {
 var _ game.Player = (*Player)(nil)
 
 // NewPlayer returns a player for games of Policy.Game. It acts greedily and ignores seeds.
-func NewPlayer(p *Policy) *Player { return &Player{policy: p, net: NewNet(p.Shape, p.Params)} }
+func NewPlayer(p *Policy) *Player { return &Player{policy: p, net: NewNet(p.Shape, p.Params), heat: 1} }
 
 // Name implements game.Player.
 func (b *Player) Name() string { return b.policy.Name }
@@ -49,7 +49,8 @@ func (b *Player) Reset(uint64) error {
 // far outside the policy's Range.
 func (b *Player) OutOfDistribution() int { return b.outside }
 
-// Explore makes the player sample from the softmax of its logits divided by temperature (above 0) if draw is not nil.
+// Explore makes the player sample from the softmax of its logits divided by temperature (above 0), or take the highest if draw is
+// nil.
 func (b *Player) Explore(draw *rand.Rand, temperature float64) { b.draw, b.heat = draw, temperature }
 
 // Record makes the player call record with every choice before it acts on it; tx is the round's transaction, before any candidate
@@ -134,11 +135,7 @@ func (b *Player) again(r *game.Round) {
 // decide returns a candidate and its log-probability. Without draw it is the candidate with the highest logit; on a tie it
 // prefers the given action, then the first. With draw it is a sample.
 func (b *Player) decide(action int) (_ int, logProb float64) {
-	heat := 1.0
-	if b.draw != nil {
-		heat = b.heat
-	}
-	logit := func(i int) float64 { return float64(b.prior[i]+b.net.Bids[i]) / heat }
+	logit := func(i int) float64 { return float64(b.prior[i]+b.net.Bids[i]) / b.heat }
 	for i := range b.prior {
 		if logit(i) > logit(action) {
 			action = i
