@@ -11,6 +11,7 @@ import (
 // hand distributes the CPU and memory that are left on the servers of jobs to these jobs.
 type hand struct {
 	reserve float64
+	idle    bool // whether jobs also get memory that is expected to bring nothing
 	starts  []start
 	pieces  cluster.Placement // of all starts, one after the other
 	steps   []step
@@ -39,7 +40,8 @@ type spare struct{ cpu, mem int64 }
 
 const steps = 4 // number of steps from a job's amount to its knee
 
-func (h *hand) begin(reserve float64) {
+func (h *hand) begin(reserve float64, idle bool) {
+	h.idle = idle
 	h.reserve, h.starts, h.pieces, h.steps = reserve, h.starts[:0], h.pieces[:0], h.steps[:0]
 	if h.spare == nil {
 		h.spare = map[cluster.ServerID]spare{}
@@ -109,6 +111,31 @@ func (h *hand) out(s *cluster.View) bool {
 		a := st.at(st.done)
 		for k := st.first; st.done > 0 && k < st.last; k++ {
 			h.pieces[k].CPUMilli, h.pieces[k].MemMiB = a.CPUMilli, a.MemMiB
+		}
+	}
+	if h.idle {
+		for i := range h.starts {
+			any = h.fill(s, &h.starts[i]) || any
+		}
+	}
+	return any
+}
+
+// fill gives the workers of a job memory that is left on their servers, up to that of a GPU's proportional part for each worker.
+// It reports whether they got any.
+func (h *hand) fill(s *cluster.View, st *start) bool {
+	pieces, any := h.pieces[st.first:st.last], false
+	for i := range pieces {
+		p := &pieces[i]
+		v, left := s.Server(p.Server), h.left(s, p.Server)
+		if v.MemMiB >= cluster.Unlimited || p.MemMiB == 0 {
+			continue
+		}
+		n := int64(p.Workers)
+		if more := min(v.MemMiB/int64(v.GPUs)-int64(p.MemMiB), left.mem/n); more > 0 {
+			p.MemMiB += int32(more)
+			h.spare[p.Server] = spare{left.cpu, left.mem - n*more}
+			any = true
 		}
 	}
 	return any

@@ -35,6 +35,9 @@ type TuneConfig struct {
 	// Reserve is how much of their proportional part of CPU and memory the free GPUs of a server keep, from 0. Own choice: on
 	// training windows neither 0 nor 1 was clearly better.
 	Reserve float64
+	// Idle also gives each worker that starts memory that nobody uses, up to that of a GPU's proportional part of its server,
+	// even if that is not expected to make it faster. A job that asked for too little memory may run many times faster with it.
+	Idle bool
 	// Resize also gives what is left to running jobs, if their speed grows by the fraction Gain and they have at least Left to go,
 	// because a resize may stop a job for a while. Synergy tunes again in every round, at no cost.
 	Resize bool
@@ -135,7 +138,7 @@ func (t *Tune) Finish(tx *cluster.Txn) error {
 	for from > 0 && ops[from-1].Kind == cluster.OpPlace {
 		from--
 	}
-	t.hand.begin(t.Reserve)
+	t.hand.begin(t.Reserve, t.Idle)
 	for i := range ops[from:] {
 		o := &ops[from+i]
 		r, err := t.bench.of(s, o.Job)
@@ -173,7 +176,7 @@ func (t *Tune) resize(tx *cluster.Txn) error {
 		if err != nil {
 			return err
 		}
-		t.hand.begin(t.Reserve)
+		t.hand.begin(t.Reserve, false)
 		t.hand.add(s, id, s.Placement(id), r)
 		if !t.hand.out(s) {
 			continue

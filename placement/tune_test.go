@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
@@ -74,6 +75,45 @@ func TestTuneConsolidates(t *testing.T) {
 	s := prepared(t, 2, 6, hunger, jobs...)
 	if got, want := start(t, s, placement.NewTune(placement.DefaultTune()), 0), "2 on 0: GPUs [0 1] cpu 1000; "; got[0] != want {
 		t.Errorf("got %q, want %q", got[0], want)
+	}
+}
+
+// TestTuneGivesIdleMemory checks that with Idle a worker gets what nobody uses of a GPU's part of its server's memory, though no
+// profile says that it becomes faster, and that jobs which start together share what is left.
+func TestTuneGivesIdleMemory(t *testing.T) {
+	tests := []struct {
+		name   string
+		idle   bool
+		asked  []int32 // MiB of each job, of one worker
+		server int64   // MiB, of 2 GPUs
+		want   []int32
+	}{
+		{"as requested without", false, []int32{1000}, 20000, []int32{1000}},
+		{"a GPU's part", true, []int32{1000}, 20000, []int32{10000}},
+		{"no less than requested", true, []int32{12000}, 20000, []int32{12000}},
+		{"the first that start take what is left", true, []int32{1000, 18500}, 20000, []int32{1500, 18500}},
+		{"none where memory was not requested", true, []int32{0}, 20000, []int32{0}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			jobs := make([]trace.Job, len(test.asked))
+			for i, mem := range test.asked {
+				jobs[i] = job("donor", 1, 1000, time.Hour)
+				jobs[i].Request.MemMiB = mem
+			}
+			cfg := sim.Config{Cluster: cluster.Uniform(1, 2), Physics: physics.Ideal()}
+			cfg.Cluster.Servers[0].CPUMilli, cfg.Cluster.Servers[0].MemMiB = 64000, test.server
+			s := state(t, &cfg, jobs)
+			s.SetProfile(hunger)
+			c := placement.DefaultTune()
+			c.Reserve, c.Idle = 0, test.idle
+			start(t, s, placement.NewTune(c), ids(jobs)...)
+			for i, want := range test.want {
+				if got := s.Placement(cluster.JobID(i))[0].MemMiB; got != want {
+					t.Errorf("job %d has %d MiB, want %d", i, got, want)
+				}
+			}
+		})
 	}
 }
 
