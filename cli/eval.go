@@ -35,6 +35,7 @@ type evalOptions struct {
 	fresh     bool
 	markdown  bool
 	metric    string
+	overSeeds bool
 }
 
 func newEvalCmd(a *app) *cobra.Command {
@@ -97,6 +98,8 @@ A gate is a YAML file of bounds, each with its reason:
 	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, even if the folder has its result")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")
 	f.StringVar(&opts.metric, "metric", "mean_jct_s", "the metric that --markdown shows, a key of results.json")
+	f.BoolVar(&opts.overSeeds, "over-seeds", false,
+		"with --markdown: one row for policies NAME-1, NAME-2, ..., with the interval over these seeds of training")
 	cmdline.Require(cmd, "scenario", "policies")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	cmdline.CompleteList(cmd, "policies", policy.Names)
@@ -129,7 +132,7 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 	case a.JSON:
 		err = a.PrintJSON(result)
 	case opts.markdown:
-		err = result.printMarkdown(a, opts.metric)
+		err = result.printMarkdown(a, opts.metric, opts.overSeeds)
 	default:
 		err = result.print(a)
 	}
@@ -163,6 +166,9 @@ func (o *evalOptions) validate() error {
 	}
 	if o.seeds < 0 || o.windows < 0 || o.workers < 0 {
 		return cmdline.Usage("--seeds %d, --windows %d, --workers %d: want 0 or more", o.seeds, o.windows, o.workers)
+	}
+	if o.overSeeds && !o.markdown {
+		return cmdline.Usage("--over-seeds: want --markdown, too")
 	}
 	for _, f := range o.figures {
 		if err := cmdline.OneOf("figures", f, figureNames()...); err != nil {

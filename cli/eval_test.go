@@ -194,4 +194,7 @@ func TestEvalPrintsMarkdown(t *testing.T) {
 	if other := must(t, append(args, "--metric", "makespan_s")...).out; other == out {
 		t.Errorf("the makespan prints as the mean JCT:\n%s", other)
 	}
+	args = []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "run-1=srtf,run-2=srsf", "--figures", "none", "--over-seeds"}
+	contains(t, must(t, append(args, "--markdown")...).out, "| run, 2 seeds | ")
+	contains(t, command(t, args...).talk, "--over-seeds: want --markdown, too")
 }

@@ -73,8 +73,15 @@ func (e *evaluated) sayLatency(a *app) {
 }
 
 // printMarkdown prints one Markdown table of all scenarios, for example for a README.
-func (e *evaluated) printMarkdown(a *app, metric string) error {
-	a.Printf("%s", eval.Markdown(e.Comparisons, metric))
+func (e *evaluated) printMarkdown(a *app, metric string, overSeeds bool) error {
+	all := e.Comparisons
+	if overSeeds {
+		all = make([]eval.Comparison, len(e.Comparisons))
+		for i := range all {
+			all[i] = eval.OverSeeds(&e.Comparisons[i])
+		}
+	}
+	a.Printf("%s", eval.Markdown(all, metric))
 	return nil
 }
 
