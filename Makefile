@@ -260,7 +260,7 @@ results-check: build ## fail if the tables of readme and a-srpt are not what the
 	$(PLAY_ASRPT) > "$$table"; $(call same,a-srpt,docs/policies.md,a-srpt)
 
 # What docs/learned.md shows: a line a table, with the name of its markers, what differences are shown (from a baseline, of a
-# metric behind @ that is not the mean JCT) and the flags of eval. RELEASED is a policy or a folder, PROOF a regular expression
+# metric behind @ that is not the mean JCT; with /seeds behind it as means over seeds of training) and the flags of eval. RELEASED is a policy or a folder, PROOF a regular expression
 # of the tables to play, and PROOF_FLAGS are more flags, such as --windows 2 for a trial.
 RELEASED    ?= released
 PROOF       ?= .
@@ -281,6 +281,9 @@ proof_grid = $(subst $(empty) ,$(comma),$(strip $(foreach i,strong weak,$(foreac
 proof_size = embedded-physics-v1 --set cluster.servers=$(1) --set workload.load=1.8 --set window.warm=$(2) \
   --set window.resample.test=$(3) --set workload.jobs=$(4) $(proof_whole)
 
+proof_ablation = ablations-$(1) prior/seeds,prior $(1) --set $(coupled_set) --windows 30 \
+  --policies prior,srsf+menu:places=8+move,$(subst $(empty) ,$(comma),$(strip $(wildcard $(call ablation_runs,$(1)))))
+
 define PROOF_TABLES
 venus srsf:place=compact,prior $(call proof_grid,venus) $(proof_all)
 philly srsf:place=compact,prior $(call proof_grid,philly) $(proof_all)
@@ -299,7 +302,8 @@ arrivals-twice srsf:place=compact,prior $(proof_trained) --set workload.stretch=
 trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
 fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_blind)
 fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
-$(if $(wildcard runs/ablations),ablations prior $(proof_trained) --policies prior$(comma)$(subst $(empty) ,$(comma),$(strip $(ablation_runs))))
+$(foreach w,$(notdir $(wildcard $(ablation_worlds:%=runs/ablations/%))),$(call proof_ablation,$(w))
+)
 endef
 export PROOF_TABLES
 
@@ -308,9 +312,9 @@ proof: build ## play what docs/learned.md shows, and write it there
 	while read -r name shown args; do \
 	  [[ $$name =~ $(PROOF) ]] || continue; began=$$SECONDS; : > "$$table"; \
 	  for what in $${shown//,/ }; do \
-	    baseline=$${what%@*}; metric=$${what#"$$baseline"}; metric=$${metric:+--metric $${metric#@}}; \
+	    seeds=; [[ $$what != */seeds ]] || seeds=--over-seeds; what=$${what%/seeds}; baseline=$${what%@*}; metric=$${what#"$$baseline"}; metric=$${metric:+--metric $${metric#@}}; \
 	    line="eval --scenario $$args --baseline $$baseline $$metric --seeds 1 $(PROOF_FLAGS)"; \
-	    line=$$(echo $$line --markdown --figures none --out runs/proof/$$name); \
+	    line=$$(echo $$line --markdown $$seeds --figures none --out runs/proof/$$name); \
 	    { printf '```\nclustergym %s\n```\n\n' "$$line" | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
 	      bin/clustergym -q $$line < /dev/null; \
 	      printf '\nBold: the interval excludes 0. Otherwise the two policies cannot be told apart.\n\n'; } >> "$$table"; \
@@ -319,18 +323,23 @@ proof: build ## play what docs/learned.md shows, and write it there
 	  echo "$$name: $$((SECONDS - began)) s" >&2; \
 	done <<< "$$PROOF_TABLES"
 
-# What parts of the network are worth: the same weights in number, the same labels, those of make release, and the same updates.
-ablation_variants := full attention-none attention-mean graph-none graph-random
-ablation_runs      = $(foreach v,$(ablation_variants),$(foreach s,1 2 3,runs/ablations/$(v)-$(s)))
+# What the graph and attention are worth where jobs slow each other down: ten seeds of each network learn from the same labels. A run
+# that has ended is not repeated, and one that was stopped goes on.
+COUPLED           := docs/recipes/coupled.yaml
+coupled_set       := workload.jobs=30000
+ablation_worlds   := turns-small-v1 power-turns-small-v1
+ablation_variants := full graph-none attention-none
+ablation_seeds    := 1 2 3 4 5 6 7 8 9 10
+ablation_runs      = $(foreach v,$(ablation_variants),$(foreach s,$(ablation_seeds),runs/ablations/$(1)/$(v)-$(s)))
 
-ablations: build ## train what docs/learned.md leaves out of the network, and judge it
-	for run in $(ablation_runs); do \
-	  name=$${run##*/}; seed=$${name##*-}; what=$${name%-*}; set --; \
+ablations: build ## train what docs/learned.md leaves out of the network, and evaluate it
+	for run in $(foreach w,$(ablation_worlds),$(call ablation_runs,$(w))); do \
+	  world=$$(basename $$(dirname $$run)); name=$${run##*/}; seed=$${name##*-}; what=$${name%-*}; set --; \
 	  [ $$what = full ] || set -- --set train.size.$${what/-/=}; \
-	  bin/clustergym train $$([ ! -e $$run/run.yaml ] || echo --resume) --config $(RELEASE)/recipe.yaml --labels runs/release/labels \
-	    --dir $$run --seed $$seed --updates 15 --set train.expert=15 "$$@"; \
+	  bin/clustergym train $$([ ! -e $$run/run.yaml ] || echo --resume) --config $(COUPLED) --scenario $$world \
+	    --set scenario.$(coupled_set) --labels runs/ablations/labels --dir $$run --seed $$seed "$$@"; \
 	done
-	$(MAKE) proof PROOF='^ablations$$'
+	$(MAKE) proof PROOF='^ablations-'
 
 # What docs/yardsticks.md shows: standard learners and the team on one scenario, three seeds each. A run that has ended is not
 # repeated, and a run of the team that was stopped goes on. 24 updates of PPO make about as many decisions as the learners do.
