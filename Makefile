@@ -260,8 +260,9 @@ results-check: build ## fail if the tables of readme and a-srpt are not what the
 	$(PLAY_ASRPT) > "$$table"; $(call same,a-srpt,docs/policies.md,a-srpt)
 
 # What docs/learned.md shows: a line a table, with the name of its markers, what differences are shown (from a baseline, of a
-# metric behind @ that is not the mean JCT; with /seeds behind it as means over seeds of training) and the flags of eval. RELEASED is a policy or a folder, PROOF a regular expression
-# of the tables to play, and PROOF_FLAGS are more flags, such as --windows 2 for a trial.
+# metric behind @ that is not the mean JCT; with /seeds behind it as means over seeds of training) and the flags of eval. RELEASED
+# is a policy or a folder, PROOF a regular expression of the tables to play, and PROOF_FLAGS are more flags, such as --windows 2
+# for a trial.
 RELEASED    ?= released
 PROOF       ?= .
 PROOF_PAGE  ?= docs/learned.md
