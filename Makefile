@@ -39,7 +39,7 @@ WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
 .PHONY: help build studies test race soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
-  golden quickstart results readme a-srpt know results-check proof ablations yardsticks release release-smoke wheel python-test docs docs-check \
+  golden quickstart results readme a-srpt know results-check proof ablations untold yardsticks release release-smoke wheel python-test docs docs-check \
   clean
 
 help: ## list the targets
@@ -282,6 +282,15 @@ proof_grid = $(subst $(empty) ,$(comma),$(strip $(foreach i,strong weak,$(foreac
 proof_size = embedded-physics-v1 --set cluster.servers=$(1) --set workload.load=1.8 --set window.warm=$(2) \
   --set window.resample.test=$(3) --set workload.jobs=$(4) $(proof_whole)
 
+# What teams come to that are told nothing, beside their prior, the rule with the same information and the strongest known.
+UNTOLD        := docs/recipes/untold.yaml
+untold_prior  := srsf+menu:places=8:idle=true+move+know:speed=fit:seen=training
+untold_rivals := fjf,las:place=compact,srsf:place=compact+know:speed=none,srsf+menu+move+know:speed=fit:seen=training,srsf+menu:idle=true+move+know:speed=fit:seen=training,$(untold_prior)
+untold_truth  := srsf+menu:places=8:idle=true+move+know:speed=truth:time=truth
+untold_runs    = $(foreach s,1 2 3,runs/untold/$(1)-$(s))
+untold_shown  := srsf:place=compact+know:speed=none,$(untold_prior)/seeds,$(untold_prior)
+untold_where  := venus-load150-weak-moldable-warm,mixed-load150-weak-moldable-warm,loaning-warm-venus,philly-load110-strong-rigid-warm,varied-venus
+proof_untold   = --policies $(untold_rivals),$(untold_truth),$(subst $(empty) ,$(comma),$(strip $(1)))
 proof_ablation = ablations-$(1) prior/seeds,prior $(1) --set $(coupled_set) --windows 30 \
   --policies prior,srsf+menu:places=8+move,$(subst $(empty) ,$(comma),$(strip $(wildcard $(call ablation_runs,$(1)))))
 
@@ -303,6 +312,9 @@ arrivals-twice srsf:place=compact,prior $(proof_trained) --set workload.stretch=
 trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
 fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_blind)
 fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
+$(if $(wildcard runs/untold),untold-openb $(untold_shown) openb-warm-untold-v1 $(call proof_untold,$(call untold_runs,openb)))
+$(if $(wildcard runs/untold),untold-hetero $(untold_shown) hetero-warm-venus-untold-v1 $(call proof_untold,$(call untold_runs,hetero)))
+$(if $(wildcard runs/untold),untold-elsewhere $(wordlist 1,1,$(subst $(comma), ,$(untold_shown)))$(comma)$(untold_prior) $(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)) $(call proof_untold,runs/untold/openb-1 runs/untold/hetero-1))
 $(foreach w,$(notdir $(wildcard $(ablation_worlds:%=runs/ablations/%))),$(call proof_ablation,$(w))
 )
 endef
@@ -332,6 +344,14 @@ ablation_worlds   := turns-small-v1 power-turns-small-v1
 ablation_variants := full graph-none attention-none
 ablation_seeds    := 1 2 3 4 5 6 7 8 9 10
 ablation_runs      = $(foreach v,$(ablation_variants),$(foreach s,$(ablation_seeds),runs/ablations/$(1)/$(v)-$(s)))
+
+untold: build ## train the teams of docs/learned.md that are told nothing, and evaluate them
+	for run in $(call untold_runs,openb) $(call untold_runs,hetero); do \
+	  name=$${run##*/}; set --; [[ $$name != hetero-* ]] || set -- --scenario hetero-warm-venus-untold-v1 --set train.label=0.03; \
+	  bin/clustergym train $$([ ! -e $$run/run.yaml ] || echo --resume) --config $(UNTOLD) "$$@" --labels runs/untold/labels \
+	    --dir $$run --seed $${name##*-}; \
+	done
+	$(MAKE) proof PROOF='^untold-'
 
 ablations: build ## train what docs/learned.md leaves out of the network, and evaluate it
 	for run in $(foreach w,$(ablation_worlds),$(call ablation_runs,$(w))); do \
