@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envserve"
@@ -16,22 +16,23 @@ import (
 // envServeOptions define the environments and how the parent reaches them.
 type envServeOptions struct {
 	envOptions
-	envs, workers  int
-	autoreset      string
-	socket, memory int
+	envs, workers     int
+	autoreset         string
+	requests, replies int
+	memory            int
 }
 
 func newEnvServeCmd() *cobra.Command {
 	var opts envServeOptions
 	cmd := &cobra.Command{
-		Use:   "serve --scenario S --socket FD --memory FD",
+		Use:   "serve --scenario S --requests FD --replies FD --memory FD",
 		Short: "Serve environments to the program that started this one",
 		Long: cmdline.Long(`
 Plays environments for the program that started this one, as the Python package does. The two share memory, into which the
-environments write observations, masks and rewards, and a socket for requests; the comment of the Go package env/envserve
-documents both. The starting program passes the socket and an empty file for the memory as open file descriptors. The command
-ends when the other end of the socket is closed, however that comes about.`),
-		Example: "  clustergym env serve --scenario embedded-small-v1 --envs 16 --socket 3 --memory 4",
+environments write observations, masks and rewards, and two pipes, for requests and replies; the comment of the Go package
+env/envserve documents both. The starting program passes its ends of the pipes and an empty file for the memory as open file
+descriptors. The command ends when the other end of the pipe of requests is closed, however that comes about.`),
+		Example: "  clustergym env serve --scenario embedded-small-v1 --envs 16 --requests 3 --replies 4 --memory 5",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runEnvServe(cmd.Context(), opts) },
 	}
@@ -43,9 +44,10 @@ ends when the other end of the socket is closed, however that comes about.`),
 	f.StringVar(&opts.autoreset, "autoreset", env.SameStep.String(), "what happens at the end of an episode: see docs/env.md")
 	f.Uint64Var(&opts.cases, "case-seed", 0, "play the cases of eval with this seed: the seed of an episode then only selects its"+
 		" window; 0 for episodes that depend on their seeds")
-	f.IntVar(&opts.socket, "socket", -1, "file descriptor of the socket")
+	f.IntVar(&opts.requests, "requests", -1, "file descriptor from which to read requests")
+	f.IntVar(&opts.replies, "replies", -1, "file descriptor to which to write replies")
 	f.IntVar(&opts.memory, "memory", -1, "file descriptor of the file for the memory; its length is set to what is needed")
-	cmdline.Require(cmd, "scenario", "socket", "memory")
+	cmdline.Require(cmd, "scenario", "requests", "replies", "memory")
 	cmdline.Complete(cmd, "autoreset", autoresetNames)
 	return cmd
 }
@@ -59,7 +61,6 @@ func runEnvServe(ctx context.Context, opts envServeOptions) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }() // the process ends with it
 	memory, err := envserve.Map(opts.memory, s.Size())
 	if err != nil {
 		return err
@@ -67,15 +68,22 @@ func runEnvServe(ctx context.Context, opts envServeOptions) error {
 	if err := s.Attach(memory); err != nil {
 		return err
 	}
-	// A signal ends the socket, and with it the command. An error means that it has ended already.
-	defer context.AfterFunc(ctx, func() { _ = unix.Shutdown(opts.socket, unix.SHUT_RD) })()
-	return s.Serve(os.NewFile(uintptr(opts.socket), "socket")) //nolint:gosec // not negative
+	requests := os.NewFile(uintptr(opts.requests), "requests") //nolint:gosec // not negative
+	replies := os.NewFile(uintptr(opts.replies), "replies")    //nolint:gosec // not negative
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(s.Serve(requests, replies), s.Close()) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done(): // a signal, while Serve waits for a request
+		return nil
+	}
 }
 
 // server creates the environments and their server.
 func (o *envServeOptions) server() (*envserve.Server, error) {
-	if o.socket < 0 || o.memory < 0 {
-		return nil, cmdline.Usage("--socket %d --memory %d: want open file descriptors", o.socket, o.memory)
+	if o.requests < 0 || o.replies < 0 || o.memory < 0 {
+		return nil, cmdline.Usage("--requests %d --replies %d --memory %d: want open file descriptors", o.requests, o.replies, o.memory)
 	}
 	if o.envs < 1 || o.envs > envserve.MaxEnvs || o.workers < 0 {
 		return nil, cmdline.Usage("--envs %d --workers %d: want 1 to %d, and 0 or more", o.envs, o.workers, envserve.MaxEnvs)

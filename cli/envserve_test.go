@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,18 +18,18 @@ import (
 )
 
 // ask sends a request to env serve and returns the reply.
-func ask(t *testing.T, conn io.ReadWriter, kind envserve.Kind, argument uint32) (text []byte) {
+func ask(t *testing.T, to io.Writer, from io.Reader, kind envserve.Kind, argument uint32) (text []byte) {
 	t.Helper()
 	request := binary.LittleEndian.AppendUint32(nil, uint32(kind))
-	if _, err := conn.Write(binary.LittleEndian.AppendUint32(request, argument)); err != nil {
+	if _, err := to.Write(binary.LittleEndian.AppendUint32(request, argument)); err != nil {
 		t.Fatal(err)
 	}
 	var head [8]byte
-	if _, err := io.ReadFull(conn, head[:]); err != nil {
+	if _, err := io.ReadFull(from, head[:]); err != nil {
 		t.Fatal(err)
 	}
 	text = make([]byte, binary.LittleEndian.Uint32(head[4:]))
-	if _, err := io.ReadFull(conn, text); err != nil {
+	if _, err := io.ReadFull(from, text); err != nil {
 		t.Fatal(err)
 	}
 	if status := binary.LittleEndian.Uint32(head[:]); status != 0 {
@@ -39,11 +40,13 @@ func ask(t *testing.T, conn io.ReadWriter, kind envserve.Kind, argument uint32) 
 
 // TestEnvironmentsAreServed plays a few steps through the socket and the memory, and looks at the schedule.
 func TestEnvironmentsAreServed(t *testing.T) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err != nil {
+	// The command takes over its ends, so these are descriptors that no os.File owns.
+	var requests, replies [2]int
+	if err := errors.Join(unix.Pipe(requests[:]), unix.Pipe(replies[:])); err != nil {
 		t.Fatal(err)
 	}
-	own := os.NewFile(uintptr(pair[0]), "socket")
+	to, from := os.NewFile(uintptr(requests[1]), "requests"), os.NewFile(uintptr(replies[0]), "replies")
+	defer from.Close()
 	memory, err := os.Create(filepath.Join(t.TempDir(), "memory"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +55,10 @@ func TestEnvironmentsAreServed(t *testing.T) {
 	ended := make(chan said, 1)
 	go func() {
 		ended <- command(t, "env", "serve", "-s", "embedded-small-v1", "--envs", "2", "--autoreset", "disabled",
-			"--socket", strconv.Itoa(pair[1]), "--memory", strconv.Itoa(int(memory.Fd())))
+			"--requests", strconv.Itoa(requests[0]), "--replies", strconv.Itoa(replies[1]), "--memory", strconv.Itoa(int(memory.Fd())))
 	}()
 	var hello envserve.Hello
-	if err := json.Unmarshal(ask(t, own, envserve.SayHello, envserve.Protocol), &hello); err != nil {
+	if err := json.Unmarshal(ask(t, to, from, envserve.SayHello, envserve.Protocol), &hello); err != nil {
 		t.Fatal(err)
 	}
 	if stat, err := memory.Stat(); err != nil || int(stat.Size()) != hello.Size || hello.Envs != 2 || hello.Autoreset != "disabled" {
@@ -68,18 +71,18 @@ func TestEnvironmentsAreServed(t *testing.T) {
 			}
 		}
 	}
-	ask(t, own, envserve.Reset, 0)
+	ask(t, to, from, envserve.Reset, 0)
 	for range 5 {
-		ask(t, own, envserve.Step, 0)
+		ask(t, to, from, envserve.Step, 0)
 	}
 	var p envPicture
-	if err := json.Unmarshal(ask(t, own, envserve.Render, 1), &p); err != nil {
+	if err := json.Unmarshal(ask(t, to, from, envserve.Render, 1), &p); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.GPUs) != 8 || p.Until <= 0 || len(p.Boxes) == 0 || p.Names[p.Boxes[0].Job] == "" || !strings.Contains(p.Text, "\n") {
 		t.Errorf("the picture is %+v", p)
 	}
-	own.Close()
+	to.Close()
 	if s := <-ended; s.code != cmdline.CodeOK || s.out != "" || s.talk != "" {
 		t.Errorf("exit code %d\n%s%s", s.code, s.out, s.talk)
 	}
@@ -87,10 +90,10 @@ func TestEnvironmentsAreServed(t *testing.T) {
 
 func TestEnvServeRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--socket -2":               {"--socket", "-2", "--memory", "4"},
-		"--envs 5000":               {"--socket", "3", "--memory", "4", "--envs", "5000"},
-		"--autoreset":               {"--socket", "3", "--memory", "4", "--autoreset", "never"},
-		`required flag(s) "memory"`: {"--socket", "3"},
+		"--requests -2":             {"--requests", "-2", "--replies", "3", "--memory", "4"},
+		"--envs 5000":               {"--requests", "3", "--replies", "3", "--memory", "4", "--envs", "5000"},
+		"--autoreset":               {"--requests", "3", "--replies", "3", "--memory", "4", "--autoreset", "never"},
+		`required flag(s) "memory"`: {"--requests", "3", "--replies", "3"},
 	} {
 		s := command(t, append([]string{"env", "serve", "-s", "embedded-small-v1"}, args...)...)
 		if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, want) {

@@ -28,9 +28,9 @@ func FuzzServe(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(request(1, 1, 2, 0, 3, 0, 3, 1, 3, 0), bytes.Repeat([]byte{1}, 256), uint8(0))
-	f.Add(request(1, 1, 2, 0, 3, 1, 3, 1, 4, 0, 2, 0), bytes.Repeat([]byte{1, 0, 0, 0}, 64), uint8(1))
-	f.Add(request(1, 2, 9, 9, 3, 0), []byte{255}, uint8(2))
+	f.Add(request(1, 2, 2, 0, 3, 0, 3, 1, 5, 7, 3, 0), bytes.Repeat([]byte{1}, 256), uint8(0))
+	f.Add(request(1, 2, 2, 0, 3, 1, 3, 1, 4, 0, 2, 0), bytes.Repeat([]byte{1, 0, 0, 0}, 64), uint8(1))
+	f.Add(request(1, 1, 9, 9, 3, 0), []byte{255}, uint8(2))
 	f.Fuzz(func(t *testing.T, requests, memory []byte, mode uint8) {
 		const most = 64 // requests, so that an input does not take long
 		requests = requests[:min(len(requests), most*8)]
@@ -44,7 +44,7 @@ func FuzzServe(f *testing.F) {
 		}
 		copy(shared[:4*64], memory) // the four arrays that the parent writes
 		conn := &script{Reader: bytes.NewReader(requests)}
-		if err := s.Serve(conn); err != nil != (len(requests)%8 != 0) || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := s.Serve(conn, conn); err != nil != (len(requests)%8 != 0) || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("%d bytes of requests: %v", len(requests), err)
 		}
 		replies := 0

@@ -15,7 +15,7 @@ import (
 
 // Protocol is the version of requests, replies and memory. It changes when a parent of the version before would no longer
 // understand them.
-const Protocol = 1
+const Protocol = 2
 
 // Kind is the kind of a request.
 type Kind uint32
@@ -26,6 +26,7 @@ const (
 	Reset
 	Step
 	Render
+	Echo
 )
 
 // MaxEnvs is the largest number of environments in a vector.
@@ -71,6 +72,7 @@ type Server struct {
 	ts     [slots][]env.TimeStep
 	slot   int // the slot that shows the present time steps
 	joints [][]game.Action
+	ended  int  // how many environments ended an episode in the last step and began another
 	played bool // an episode of every environment was begun, and no call has failed since
 }
 
@@ -124,20 +126,19 @@ func (s *Server) Attach(memory []byte) error {
 // Close closes the environments.
 func (s *Server) Close() error { return s.vector.Close() }
 
-// Serve answers requests until the connection ends. The end between two requests is no error.
-func (s *Server) Serve(conn io.ReadWriter) error {
-	var request [8]byte
-	var out []byte
+// Serve answers requests until they end. The end between two requests is no error.
+func (s *Server) Serve(requests io.Reader, replies io.Writer) error {
+	request, out := make([]byte, 8), make([]byte, 0, 64)
 	greeted := false
 	refuse := errors.New("the first request was not hello")
 	for {
-		if _, err := io.ReadFull(conn, request[:]); errors.Is(err, io.EOF) {
+		if _, err := io.ReadFull(requests, request); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("read request: %w", err)
 		}
-		kind, argument := Kind(binary.LittleEndian.Uint32(request[:])), binary.LittleEndian.Uint32(request[4:])
-		out = append(out[:0], make([]byte, 8)...)
+		kind, argument := Kind(binary.LittleEndian.Uint32(request)), binary.LittleEndian.Uint32(request[4:])
+		out = out[:8] // the status and the length are written at the end
 		var err error
 		switch {
 		case kind == SayHello && argument == Protocol:
@@ -160,7 +161,7 @@ func (s *Server) Serve(conn io.ReadWriter) error {
 		}
 		binary.LittleEndian.PutUint32(out, status)
 		binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8)) //nolint:gosec // a message or a picture
-		if _, err := conn.Write(out); err != nil {
+		if _, err := replies.Write(out); err != nil {
 			return fmt.Errorf("write reply: %w", err)
 		}
 	}
@@ -185,18 +186,22 @@ func (s *Server) answer(kind Kind, argument uint32, out []byte) ([]byte, error) 
 		err = s.step(argument)
 	case Render:
 		return s.render(argument, out)
+	case Echo:
+		return binary.LittleEndian.AppendUint32(out, argument), nil
 	default:
-		return out, fmt.Errorf("request of kind %d, want %d to %d", kind, SayHello, Render)
+		return out, fmt.Errorf("request of kind %d, want %d to %d", kind, SayHello, Echo)
 	}
 	if err != nil {
 		return out, err
 	}
-	return binary.LittleEndian.AppendUint32(out, uint32(s.slot)), nil //nolint:gosec // 0 or 1
+	out = binary.LittleEndian.AppendUint32(out, uint32(s.slot))        //nolint:gosec // 0 or 1
+	return binary.LittleEndian.AppendUint32(out, uint32(s.ended)), nil //nolint:gosec // at most MaxEnvs
 }
 
 // reset resets the environments that the parent marks.
 func (s *Server) reset() error {
 	n := s.vector.Len()
+	s.ended = 0
 	if !slices.Contains(s.batch.reset, 0) {
 		s.played = false
 		if err := s.vector.Reset(slices.Clone(s.batch.seeds), s.ts[1-s.slot]); err != nil {
@@ -250,7 +255,7 @@ func (s *Server) step(by uint32) error {
 		s.played = false
 		return err
 	}
-	s.slot = next
+	s.slot, s.ended = next, 0
 	for i := range n {
 		s.show(i)
 	}
@@ -288,6 +293,7 @@ func (s *Server) show(i int) {
 	s.batch.show(k, &s.ts[s.slot][i])
 	if last := s.vector.Final(i); last != nil {
 		s.batch.showFinal(i, k, last)
+		s.ended++
 	}
 }
 

@@ -89,10 +89,16 @@ func TestMemoryShowsTheVector(t *testing.T) {
 		}
 		joints, draw := make([][]game.Action, n), rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "actions")))
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			over := false
+			over, replaced := false, 0
 			for i := range ts {
+				if v.Final(i) != nil {
+					replaced++
+				}
 				check(p, slot, i, &ts[i], v.Final(i))
 				over = over || mode == env.Disabled && ts[i].Over()
+			}
+			if p.replaced != replaced {
+				t.Fatalf("the reply says that %d environments replaced an episode, want %d", p.replaced, replaced)
 			}
 			if over {
 				if status, text := p.call(envserve.Step, 0); status != 1 || !strings.Contains(text, env.ErrOver.Error()) {
@@ -196,8 +202,8 @@ func TestRefusedRequests(t *testing.T) {
 		{envserve.Step, 0, "step before a reset"},
 		{envserve.Render, 0, "there is no picture"},
 		{envserve.Reset, 0, "want all of them to be reset first"},
-		{9, 0, "request of kind 9, want 1 to 4"},
-		{envserve.SayHello, 7, "the parent speaks protocol 7, clustergym v1 speaks 1"},
+		{9, 0, "request of kind 9, want 1 to 5"},
+		{envserve.SayHello, 7, "the parent speaks protocol 7, clustergym v1 speaks 2"},
 		{envserve.Reset, 0, "the parent speaks protocol 7"},
 	} {
 		if status, text := p.call(c.kind, c.argument); status != 1 || !strings.Contains(text, c.want) {
@@ -211,6 +217,9 @@ func TestRefusedRequests(t *testing.T) {
 		t.Errorf("status %d, %q", status, text)
 	}
 	p.slot(envserve.Step, 1)
+	if got := p.done(envserve.Echo, 0x64636261); got != "abcd" {
+		t.Errorf("the echo is %q", got)
+	}
 }
 
 func TestRefusedConfigurations(t *testing.T) {

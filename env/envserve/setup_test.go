@@ -64,6 +64,8 @@ type parent struct {
 	arrays map[string]envserve.Array
 	hello  envserve.Hello
 	ended  chan error
+
+	replaced int // how many environments replaced an episode in the last step, as its reply says
 }
 
 // start serves environments until the test calls end.
@@ -74,11 +76,11 @@ func start(t fatal, cfg envserve.Config) *parent {
 		t.Fatalf("%v", err)
 	}
 	own, other := net.Pipe()
-	p := &parent{t, own, make([]byte, s.Size()), map[string]envserve.Array{}, envserve.Hello{}, make(chan error, 1)}
+	p := &parent{t: t, conn: own, memory: make([]byte, s.Size()), arrays: map[string]envserve.Array{}, ended: make(chan error, 1)}
 	if err := s.Attach(p.memory); err != nil {
 		t.Fatalf("%v", err)
 	}
-	go func() { p.ended <- s.Serve(other) }()
+	go func() { p.ended <- s.Serve(other, other) }()
 	if err := json.Unmarshal([]byte(p.done(envserve.SayHello, envserve.Protocol)), &p.hello); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -125,10 +127,12 @@ func (p *parent) done(kind envserve.Kind, argument uint32) string {
 	return text
 }
 
-// slot sends a request that replies with a slot.
+// slot sends a request that replies with a slot and how many environments replaced an episode.
 func (p *parent) slot(kind envserve.Kind, argument uint32) int {
 	p.t.Helper()
-	return int(binary.LittleEndian.Uint32([]byte(p.done(kind, argument))))
+	content := []byte(p.done(kind, argument))
+	p.replaced = int(binary.LittleEndian.Uint32(content[4:]))
+	return int(binary.LittleEndian.Uint32(content))
 }
 
 // put writes whole numbers into an array from its beginning.

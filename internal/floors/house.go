@@ -112,7 +112,7 @@ func house() rules {
 			{8, "policy", "policies by name: baselines, bundles, runs; their priors, weights and what they were trained on"},
 
 			{9, "train", "episodes, labels, updates, checkpoints of a run, metrics"},
-			{9, "env/envserve", "a vector of environments for another process: shared memory, and a socket for requests"},
+			{9, "env/envserve", "a vector of environments for another process: shared memory, and pipes for requests"},
 			{9, "eval", "cases, journal, results, statistics, tables, gates"},
 			{9, "serve/decide", "a policy in production: deadline, fallback, reload, limits, log"},
 

@@ -5,10 +5,10 @@ The Go package env/envserve documents requests, replies and arrays.
 
 from __future__ import annotations
 
+import io
 import json
 import mmap
 import os
-import socket
 import struct
 import subprocess
 import tempfile
@@ -19,10 +19,13 @@ from typing import IO, Any
 
 import numpy as np
 
-PROTOCOL = 1
-_HELLO, _RESET, _STEP, _RENDER = 1, 2, 3, 4
+PROTOCOL = 2
+_HELLO, _RESET, _STEP, _RENDER, _ECHO = 1, 2, 3, 4, 5
 _STEPS = [struct.pack("<II", _STEP, by) for by in range(2)]
 _DONE = bytes(4)
+_STEPPED = {struct.pack("<IIII", 0, 8, slot, 0): (slot, 0) for slot in range(2)}  # replies to most steps
+_STEP_BYTES = 16  # the length of these
+_CHUNK = 1 << 16  # bytes of another reply to read at a time
 _PATIENCE = 5.0  # seconds that a child gets to end by itself
 
 
@@ -87,15 +90,16 @@ class Child:
 
     def __init__(self, args: Sequence[str], envs: int, autoreset: str, workers: int = 0) -> None:
         command = [program(), "--quiet", "env", "serve", *args, "--envs", str(envs), "--autoreset", autoreset]
-        own, other = socket.socketpair()
+        ours, theirs = _pipes()
         memory = _memory()
         self._errors: IO[bytes] = tempfile.TemporaryFile()
-        fds = (other.fileno(), memory)
-        command += ["--workers", str(workers), "--socket", str(fds[0]), "--memory", str(fds[1])]
+        fds = (*theirs, memory)
+        for name, fd in zip(("requests", "replies", "memory"), fds, strict=True):
+            command += [f"--{name}", str(fd)]
         try:
             # In a session of its own the child does not get the terminal's interrupt, which is for this process.
             self._process = subprocess.Popen(
-                command,
+                [*command, "--workers", str(workers)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -103,14 +107,18 @@ class Child:
                 start_new_session=True,
             )
         except BaseException:
-            own.close()
+            for pipe in ours:
+                pipe.close()
             os.close(memory)
             self._errors.close()
             raise
         finally:
-            other.close()
-        self._pid, self._socket, self._received, self._unread = os.getpid(), own, b"", 0
-        self._end = weakref.finalize(self, _end, self._pid, own, self._process, self._errors)
+            for fd in theirs:
+                os.close(fd)
+        self._pid, self._pipes = os.getpid(), ours
+        self._write, self._read = ours[0].write, ours[1].read
+        self._waits = False  # for a reply; still true after an exception interrupted a call
+        self._end = weakref.finalize(self, _end, self._pid, ours, self._process, self._errors)
         _alive.add(self)
         try:
             self.hello: dict[str, Any] = json.loads(self._call(struct.pack("<II", _HELLO, PROTOCOL)))
@@ -128,11 +136,32 @@ class Child:
         """Begins an episode of every environment, or of those that mask selects; returns the slot of their observations."""
         self.arrays["seeds"][:] = seeds
         self.arrays["reset"][:] = 1 if mask is None else mask
-        return self._call(struct.pack("<II", _RESET, 0))[0]
+        slot, _ = struct.unpack("<II", self._call(struct.pack("<II", _RESET, 0)))
+        return slot
 
-    def step(self, joint: bool = False) -> int:
-        """Plays a round, by the array "actions" or the array "joint"; returns the slot of the observations."""
-        return self._call(_STEPS[joint])[0]
+    def step(self, joint: bool = False) -> tuple[int, int]:
+        """Plays a round, by the array "actions" or the array "joint".
+
+        Returns:
+            the slot of the observations, and how many environments ended an episode and began another.
+        """
+        # This is _call, without what only takes time in a step.
+        try:
+            if not self._waits:
+                self._waits = True
+                self._write(_STEPS[joint])
+                reply = self._read(_STEP_BYTES)
+                stepped = _STEPPED.get(reply)
+                if stepped is not None:
+                    self._waits = False
+                    return stepped
+                content = self._content(reply)
+            else:
+                content = self._call(_STEPS[joint])
+        except (OSError, ValueError):
+            raise self._failed() from None
+        slot, ended = struct.unpack("<II", content)
+        return slot, ended
 
     def picture(self, env: int = 0) -> dict[str, Any]:
         """Returns the schedule of an environment's episode until now."""
@@ -143,39 +172,46 @@ class Child:
         self._end()
 
     def _call(self, request: bytes) -> bytes:
-        if os.getpid() != self._pid:
-            raise ClusterGymError(f"this environment was made in process {self._pid}: make another in process {os.getpid()}")
-        if not self._end.alive:
-            raise ClusterGymError("this environment is closed")
-        while self._unread:  # of a request that an exception interrupted
-            self._reply()
+        """Sends a request and returns the content of the reply."""
         try:
-            self._socket.sendall(request)
-        except OSError:
-            raise self._died() from None
-        self._unread += 1
-        done, content = self._reply()
-        if not done:
-            raise ClusterGymError(content.decode(errors="replace"))
-        return content
+            if self._waits:
+                self._forget()
+            self._waits = True
+            self._write(request)
+            return self._content(self._read(_CHUNK))
+        except (OSError, ValueError):  # a pipe is broken or closed
+            raise self._failed() from None
 
-    def _reply(self) -> tuple[bool, bytes]:
-        """Reads one reply. If an exception interrupts it, what was received is kept for the next call."""
-        while True:
-            head = self._received[:8]
-            if len(head) == 8:
-                end = 8 + struct.unpack_from("<I", head, 4)[0]
-                if len(self._received) >= end:
-                    content, self._received = self._received[8:end], self._received[end:]
-                    self._unread -= 1
-                    return head[:4] == _DONE, content
-            try:
-                more = self._socket.recv(1 << 16)
-            except OSError:
-                more = b""
-            if not more:
-                raise self._died()
-            self._received += more
+    def _content(self, reply: bytes) -> bytes:
+        """Reads the rest of a reply and returns its content."""
+        while len(reply) < 8 or len(reply) < 8 + struct.unpack_from("<I", reply, 4)[0]:
+            reply += self._more()
+        self._waits = False
+        if reply[:4] != _DONE:
+            raise ClusterGymError(reply[8:].decode(errors="replace"))
+        return reply[8:]
+
+    def _more(self) -> bytes:
+        more = self._read(_CHUNK)
+        if not more:
+            raise BrokenPipeError
+        return more
+
+    def _forget(self) -> None:
+        """Ignores the reply to a request that an exception interrupted, if it was sent and as far as the reply was not read."""
+        number = os.urandom(4)
+        self._write(struct.pack("<I", _ECHO) + number)
+        last, received = _DONE + struct.pack("<I", 4) + number, b""
+        while not received.endswith(last):
+            received = received[-len(last) :] + self._more()
+
+    def _failed(self) -> ClusterGymError:
+        """Says why a pipe cannot be used."""
+        if os.getpid() != self._pid:
+            return ClusterGymError(f"this environment was made in process {self._pid}: make another in process {os.getpid()}")
+        if not self._end.alive:
+            return ClusterGymError("this environment is closed")
+        return self._died()
 
     def _died(self) -> ClusterGymError:
         try:
@@ -192,8 +228,15 @@ class Child:
 
 def _ending(code: int | None) -> str:
     if code is None:
-        return "its socket closed"
+        return "its pipe closed"
     return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _pipes() -> tuple[tuple[io.FileIO, io.FileIO], tuple[int, int]]:
+    """Returns this process's ends of a pipe for requests and one for replies, and the descriptors of the child's ends."""
+    requests, to_child = os.pipe()
+    from_child, replies = os.pipe()
+    return (io.FileIO(to_child, "wb"), io.FileIO(from_child, "rb")), (requests, replies)
 
 
 def _memory() -> int:
@@ -207,10 +250,11 @@ def _memory() -> int:
 _alive: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
-def _end(pid: int, own: socket.socket, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+def _end(pid: int, pipes: Sequence[IO[bytes]], process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
     if os.getpid() != pid:  # a forked process, in which a finaliser runs too
         return
-    own.close()
+    for pipe in pipes:
+        pipe.close()
     errors.close()
     try:
         process.wait(_PATIENCE)
@@ -222,7 +266,8 @@ def _end(pid: int, own: socket.socket, process: subprocess.Popen[bytes], errors:
 def _after_fork() -> None:
     # Else the child of a process that ended would live on for as long as a forked process does.
     for child in _alive:
-        child._socket.close()
+        for pipe in child._pipes:
+            pipe.close()
 
 
 os.register_at_fork(after_in_child=_after_fork)

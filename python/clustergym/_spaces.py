@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import colorsys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,11 @@ def views(child: Child, names: dict[str, str], *index: int) -> dict[str, np.ndar
     at: tuple[Any, ...] = (*index, ...)
     found = {key: child.arrays[name][at] for key, name in names.items()}
     return {key: a.view(np.int8) if a.dtype == np.bool_ else a for key, a in found.items()}
+
+
+def readers(views: dict[str, np.ndarray]) -> list[tuple[str, Callable[[], Any]]]:
+    """Returns functions that copy arrays, by key; those of arrays without dimensions return their number."""
+    return [(key, a.copy if a.ndim else a.item) for key, a in views.items()]
 
 
 def picture(child: Child, mode: str | None, env: int = 0) -> str | np.ndarray | None:

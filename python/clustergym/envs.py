@@ -48,8 +48,8 @@ class ClusterEnv(gymnasium.Env[dict[str, Any], np.int64]):
         self.features = {of: hello[of] for of in ("server", "job", "candidate", "cluster")}
         self.observation_space = spaces.Dict(_spaces.shown(hello))
         self.action_space = spaces.Discrete(hello["candidates"])
-        self._shown = [_spaces.views(self._child, _spaces.SHOWN, slot, 0) for slot in range(2)]
-        self._told = [_spaces.views(self._child, _spaces.TOLD, slot, 0) for slot in range(2)]
+        self._slots = [_Slot(self._child, slot) for slot in range(2)]
+        self._actions = self._child.arrays["actions"]
         self._slot = 0
         self._empty = False  # the episode had nothing to choose from its beginning
 
@@ -60,18 +60,20 @@ class ClusterEnv(gymnasium.Env[dict[str, Any], np.int64]):
         time before the first step."""
         super().reset(seed=seed)
         self._slot = self._child.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
-        self._empty = self._over()
-        return self._observation(), self._info()
+        now = self._slots[self._slot]
+        self._empty = now.terminated() or now.truncated()
+        return now.observation(), now.info()
 
     def step(self, action: int | np.integer) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Plays one round."""
         if self._empty:
             self._empty = False
-            return self._observation(), 0.0, *self._ends(), self._info()
-        arrays = self._child.arrays
-        arrays["actions"][0] = action
-        self._slot = self._child.step()
-        return self._observation(), float(arrays["reward"][self._slot, 0]), *self._ends(), self._info()
+            now = self._slots[self._slot]
+            return now.observation(), 0.0, now.terminated(), now.truncated(), now.info()
+        self._actions[0] = action
+        self._slot, _ = self._child.step()
+        now = self._slots[self._slot]
+        return now.observation(), now.reward(), now.terminated(), now.truncated(), now.info()
 
     def action_masks(self) -> np.ndarray:
         """Returns the numbers that may be named now, bool [numbers], as sb3-contrib's MaskablePPO asks for them."""
@@ -89,18 +91,23 @@ class ClusterEnv(gymnasium.Env[dict[str, Any], np.int64]):
         """Ends the child process."""
         self._child.close()
 
-    def _ends(self) -> tuple[bool, bool]:
-        arrays = self._child.arrays
-        return bool(arrays["terminated"][self._slot, 0]), bool(arrays["truncated"][self._slot, 0])
 
-    def _over(self) -> bool:
-        return any(self._ends())
+class _Slot:
+    """Reads what one slot of the memory shows of the first environment. The methods are found once, because this takes longer
+    than copying a small array."""
 
-    def _observation(self) -> dict[str, np.ndarray]:
-        return {key: a.copy() for key, a in self._shown[self._slot].items()}
+    def __init__(self, child: Child, slot: int) -> None:
+        self._shown = _spaces.readers(_spaces.views(child, _spaces.SHOWN, slot, 0))
+        self._told = _spaces.readers(_spaces.views(child, _spaces.TOLD, slot, 0))
+        self.reward, self.terminated, self.truncated = (
+            child.arrays[name][slot, 0, ...].item for name in ("reward", "terminated", "truncated")
+        )
 
-    def _info(self) -> dict[str, Any]:
-        return {key: a.copy() if a.ndim else a.item() for key, a in self._told[self._slot].items()}
+    def observation(self) -> dict[str, np.ndarray]:
+        return {key: read() for key, read in self._shown}
+
+    def info(self) -> dict[str, Any]:
+        return {key: read() for key, read in self._told}
 
 
 class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np.ndarray]):
@@ -139,11 +146,14 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np
         self.single_action_space = spaces.Discrete(child.hello["candidates"])
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._shown = [_spaces.views(child, _spaces.SHOWN, slot) for slot in range(2)]
-        self._told = [_spaces.views(child, _spaces.TOLD, slot) for slot in range(2)]
         all_of = np.ones(num_envs, np.bool_)  # gymnasium wants a mask beside every key
         self._masks = {"_" + key: all_of for key in _spaces.TOLD}
+        self._shown = [_spaces.views(child, _spaces.SHOWN, slot) for slot in range(2)]
+        self._told = [_spaces.views(child, _spaces.TOLD, slot) | self._masks for slot in range(2)]
+        # The methods are found once, because this takes longer than copying a small array.
+        self._results = [[child.arrays[name][slot].copy for name in ("reward", "terminated", "truncated")] for slot in range(2)]
         self._final = _spaces.views(child, _spaces.FINAL)
+        self._actions = child.arrays["actions"]
         self._slot = 0
 
     def reset(
@@ -181,11 +191,14 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np
         Returns:
             observations [num_envs, ...] by key, rewards float64 [num_envs], terminations and truncations bool [num_envs], infos.
         """
-        arrays = self._child.arrays
-        arrays["actions"][:] = actions
-        self._slot = slot = self._child.step()
-        ends = arrays["terminated"][slot].copy(), arrays["truncated"][slot].copy()
-        return self._observations(), arrays["reward"][slot].copy(), *ends, self._infos()
+        self._actions[:] = actions
+        slot, ended = self._child.step()
+        self._slot = slot
+        reward, terminated, truncated = self._results[slot]
+        infos = self._infos()
+        if ended:
+            self._add_final(infos)
+        return self._observations(), reward(), terminated(), truncated(), infos
 
     def action_masks(self) -> np.ndarray:
         """Returns the numbers that may be named now, bool [num_envs, numbers], of the caller's own."""
@@ -203,19 +216,15 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np
 
     def _observations(self) -> dict[str, np.ndarray]:
         views = self._shown[self._slot]
-        return {key: a.copy() for key, a in views.items()} if self._copy else dict(views)
+        return {key: a.copy() for key, a in views.items()} if self._copy else views.copy()
 
     def _infos(self) -> dict[str, Any]:
         views = self._told[self._slot]
-        infos: dict[str, Any] = {key: a.copy() for key, a in views.items()} if self._copy else dict(views)
-        infos.update(self._masks)
-        ended = self._child.arrays["ended"][self._slot]
-        if ended.any():
-            self._add_final(infos, ended.copy())
-        return infos
+        return {key: a.copy() for key, a in views.items()} if self._copy else views.copy()
 
-    def _add_final(self, infos: dict[str, Any], ended: np.ndarray) -> None:
+    def _add_final(self, infos: dict[str, Any]) -> None:
         """Adds the last observations of the episodes that this step ended and replaced."""
+        ended = self._child.arrays["ended"][self._slot].copy()
         last = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(ended):
             # There are no candidates at an end.

@@ -88,7 +88,7 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
         rewards = dict.fromkeys(self.agents, 0.0)
         if not self._empty:
             self._child.arrays["joint"][0] = [actions.get(agent, 0) for agent in self.possible_agents]
-            self._slot = self._child.step(joint=True)
+            self._slot, _ = self._child.step(joint=True)
             rewards = self._rewards()
         self._empty = False
         terminated, truncated = self._ends()

@@ -162,25 +162,22 @@ def test_a_fork_cannot_use_the_environment():
     env.step({})  # the parent goes on
 
 
-def test_an_interrupt_leaves_the_environment_usable():
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("method", ["_write", "_read"])
+def test_an_interrupt_leaves_the_environment_usable(method, before):
+    """Interrupts a step before or after it writes its request or reads the reply."""
     env, other = (gymnasium.make("clustergym/Cluster-v1", **SMALL).unwrapped for _ in range(2))
     env.reset(seed=1)
     child = env._child
+    real = getattr(child, method)
 
-    class Interrupted:
-        def __init__(self, real):
-            self.real, self.once = real, True
+    def interrupted(argument):
+        setattr(child, method, real)
+        if not before:
+            real(argument)
+        raise KeyboardInterrupt
 
-        def __getattr__(self, name):
-            return getattr(self.real, name)
-
-        def recv(self, size):
-            if self.once:
-                self.once = False
-                raise KeyboardInterrupt
-            return self.real.recv(size)
-
-    child._socket = Interrupted(child._socket)
+    setattr(child, method, interrupted)
     with pytest.raises(KeyboardInterrupt):
         env.step(0)
     first, _ = env.reset(seed=4)
@@ -205,7 +202,7 @@ def test_what_is_not_understood_is_told(options, says):
 
 def test_another_protocol_is_refused(monkeypatch):
     monkeypatch.setattr(_child, "PROTOCOL", 99)
-    with pytest.raises(clustergym.ClusterGymError, match="the parent speaks protocol 99, clustergym .* speaks 1"):
+    with pytest.raises(clustergym.ClusterGymError, match="the parent speaks protocol 99, clustergym .* speaks 2"):
         clustergym.parallel_env(**SMALL)
 
 

@@ -23,6 +23,7 @@ import (
 func main() {
 	envs := flag.Int("envs", 1, "how many environments to play, with the seeds 1, 2 and so on")
 	joint := flag.Bool("joint", false, "let each agent name a number of its own")
+	prior := flag.Bool("prior", false, "name what the prior would choose")
 	steps := flag.Int("steps", 200, "how many steps to play")
 	quiet := flag.Bool("quiet", false, "print no digests, to measure the time")
 	flag.Parse()
@@ -30,14 +31,14 @@ func main() {
 	if *quiet {
 		out = nil
 	}
-	if err := play(out, *envs, *steps, *joint); err != nil {
+	if err := play(out, *envs, *steps, *joint, *prior); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // play plays n environments. If out is not nil, it prints a line of digests for every step.
-func play(out io.Writer, n, steps int, joint bool) error {
+func play(out io.Writer, n, steps int, joint, prior bool) error {
 	envs, seeds := make([]env.Env, n), make([]uint64, n)
 	for i := range envs {
 		e, err := create()
@@ -61,7 +62,7 @@ func play(out io.Writer, n, steps int, joint bool) error {
 			}
 		}
 		for i := range ts {
-			joints[i] = choose(&ts[i], t, joint)
+			joints[i] = choose(&ts[i], t, joint, prior)
 		}
 		if err := v.Step(joints, ts); err != nil {
 			return err
@@ -98,8 +99,12 @@ func create() (env.Env, error) {
 	})
 }
 
-func choose(ts *env.TimeStep, t int, joint bool) []game.Action {
+func choose(ts *env.TimeStep, t int, joint, prior bool) []game.Action {
 	actions := make([]game.Action, ts.Spec().Agents)
+	if prior {
+		ts.Unanimous(ts.Prior, actions)
+		return actions
+	}
 	if !joint {
 		ts.Unanimous(game.Action(t%(len(ts.List)+1)), actions)
 		return actions
