@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +57,9 @@ func autoresetNames() []string {
 	return []string{env.SameStep.String(), env.NextStep.String(), env.Disabled.String()}
 }
 
+// gcPercent is by how much garbage may exceed the live heap of env serve, unless the user has set GOGC.
+const gcPercent = 400
+
 func runEnvServe(ctx context.Context, opts envServeOptions) error {
 	s, err := opts.server()
 	if err != nil {
@@ -67,6 +71,10 @@ func runEnvServe(ctx context.Context, opts envServeOptions) error {
 	}
 	if err := s.Attach(memory); err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		// The heap of a few small environments is so small that the collector would often run.
+		debug.SetGCPercent(gcPercent)
 	}
 	requests := os.NewFile(uintptr(opts.requests), "requests") //nolint:gosec // not negative
 	replies := os.NewFile(uintptr(opts.replies), "replies")    //nolint:gosec // not negative
