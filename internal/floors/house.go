@@ -58,6 +58,7 @@ func house() rules {
 			{1, "internal/cmdline", "what the command lines of programs share: output, exit codes, help pages"},
 			{1, "internal/graphop", "kernels as Gorgonia operations with gradients"},
 			{1, "internal/onnx/onnxtest", "tests: ONNX Runtime"},
+			{1, "internal/onnx/run", "reads and computes ONNX models, under limits"},
 			{1, "internal/tbevent/tbeventtest", "tests: another reader of event files"},
 			{1, "attention", "masked multi-head attention and readouts of sets, with gradients; knows nothing of clusters"},
 			{1, "coordgraph", "a dynamic coordination graph and its payoffs, with gradients; knows nothing of clusters"},

@@ -1,0 +1,212 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// limits are those of one run.
+type limits struct {
+	held int // elements of all tensors that exist at a time
+	work int // see charge
+}
+
+// usual limits a run to a few seconds and to half a gigabyte.
+var usual = limits{held: maxElements, work: 1 << 32}
+
+// elementWork is the work of reading or writing an element, in multiplications of a product of matrices.
+const elementWork = 8
+
+// machine is one run of a model.
+type machine struct {
+	limits limits
+	values []*Tensor
+	held   int // elements of the values
+	work   int
+}
+
+// charge adds work, counted in multiplications of a product of matrices. It returns an error if the run has done too much.
+func (m *machine) charge(work int) error {
+	if m.work += work; m.work > m.limits.work {
+		return fmt.Errorf("the model computes more than %d products, of which an element of other operators counts %d", m.limits.work,
+			elementWork)
+	}
+	return nil
+}
+
+// Run computes the model on inputs by name and returns its outputs. The inputs must have the model's types and shapes. The caller
+// owns the inputs; it must not change the elements of an output.
+func (m *Model) Run(inputs map[string]*Tensor) (map[string]*Tensor, error) {
+	return m.run(inputs, usual)
+}
+
+func (m *Model) run(inputs map[string]*Tensor, most limits) (map[string]*Tensor, error) {
+	r := machine{limits: most, values: slices.Clone(m.weights)}
+	for i := range m.Inputs {
+		v := &m.Inputs[i]
+		t := inputs[v.Name]
+		if err := v.takes(t); err != nil {
+			return nil, fmt.Errorf("run ONNX model: input %.100q: %w", v.Name, err)
+		}
+		r.values[m.names[v.Name]] = t
+		r.held += t.Len()
+	}
+	for k := range m.nodes {
+		if err := r.step(&m.nodes[k]); err != nil {
+			return nil, fmt.Errorf("run ONNX model: %v: %w", &m.nodes[k], err)
+		}
+		for _, i := range m.ends[k] {
+			if t := r.values[i]; t != nil {
+				r.held -= t.Len()
+				r.values[i] = nil
+			}
+		}
+	}
+	out := make(map[string]*Tensor, len(m.Outputs))
+	for _, v := range m.Outputs {
+		if out[v.Name] = r.values[m.names[v.Name]]; out[v.Name] == nil {
+			return nil, fmt.Errorf("run ONNX model: nothing computed the output %.100q", v.Name)
+		}
+	}
+	return out, nil
+}
+
+// takes returns an error unless the tensor has the type and the dimensions of the input.
+func (v *Value) takes(t *Tensor) error {
+	if t == nil {
+		return errors.New("is missing")
+	}
+	n, err := count(t.Shape)
+	if err != nil {
+		return err
+	}
+	if t.Type != v.Type || t.Len() != n {
+		return fmt.Errorf("%v with %d elements, want %v", t, t.Len(), v.Type)
+	}
+	if v.Dims == nil {
+		return nil
+	}
+	fits := len(t.Shape) == len(v.Dims)
+	for i := 0; fits && i < len(v.Dims); i++ {
+		fits = v.Dims[i].Size < 0 || v.Dims[i].Size == t.Shape[i]
+	}
+	if !fits {
+		return fmt.Errorf("shape %v, want %v", t.Shape, v.Dims)
+	}
+	return nil
+}
+
+// step computes a node.
+func (m *machine) step(n *node) error {
+	op := operators[n.operator]
+	c := call{machine: m, node: n, in: make([]*Tensor, len(n.in))}
+	read := 0
+	for k, i := range n.in {
+		if i < 0 {
+			continue
+		}
+		if c.in[k] = m.values[i]; c.in[k] == nil {
+			return fmt.Errorf("input %d was never computed", k)
+		}
+		if err := op.takes(k, c.in[k]); err != nil {
+			return err
+		}
+		read += c.in[k].Len()
+	}
+	if err := m.charge(elementWork * (read + 1)); err != nil {
+		return err
+	}
+	if err := op.compute(&c); err != nil {
+		return err
+	}
+	if len(n.out) > len(c.out) {
+		return fmt.Errorf("%d outputs, want %d", len(n.out), len(c.out))
+	}
+	for k, i := range n.out {
+		if i >= 0 {
+			m.values[i] = c.out[k]
+			m.held += c.out[k].Len()
+		}
+	}
+	return nil
+}
+
+// call is one computation of a node.
+type call struct {
+	*machine
+	node *node
+	in   []*Tensor // nil for an input that is left out
+	out  []*Tensor
+}
+
+// input returns an input, nil if it is left out.
+func (c *call) input(k int) *Tensor {
+	if k < len(c.in) {
+		return c.in[k]
+	}
+	return nil
+}
+
+// make returns a new tensor of zeros. It returns an error if the run would hold or have computed too much.
+func (c *call) make(of Type, shape []int) (*Tensor, error) {
+	n, err := count(shape)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range c.out {
+		n += t.Len() // of a node with several outputs
+	}
+	if c.held+n > c.limits.held {
+		return nil, fmt.Errorf("result of shape %v: the run holds more than %d elements", shape, c.limits.held)
+	}
+	if err := c.charge(elementWork * n); err != nil {
+		return nil, err
+	}
+	n, _ = count(shape)
+	t := &Tensor{Type: of, Shape: shape}
+	if of == Float {
+		t.Floats = make([]float32, n)
+	} else {
+		t.Ints = make([]int64, n)
+	}
+	return t, nil
+}
+
+// give adds an output.
+func (c *call) give(t *Tensor, err error) error {
+	if err == nil {
+		c.out = append(c.out, t)
+	}
+	return err
+}
+
+// int returns an attribute that is an integer.
+func (c *call) int(name string, otherwise int64) int64 {
+	if a, ok := c.node.attributes[name]; ok {
+		return a.i
+	}
+	return otherwise
+}
+
+// float returns an attribute that is a float.
+func (c *call) float(name string, otherwise float32) float32 {
+	if a, ok := c.node.attributes[name]; ok {
+		return a.f
+	}
+	return otherwise
+}
+
+// list returns a list of integers that is input k or, in older operator sets, an attribute; found is false if there is neither.
+func (c *call) list(k int, name string) (xs []int64, found bool) {
+	if t := c.input(k); t != nil {
+		return t.Ints, true
+	}
+	a, ok := c.node.attributes[name]
+	return a.ints, ok
+}
+
+// axis returns the attribute axis as a dimension of a tensor of the given rank.
+func (c *call) axis(otherwise int64, rank int) (int, error) {
+	return axis(c.int("axis", otherwise), rank)
+}
