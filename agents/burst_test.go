@@ -31,7 +31,7 @@ func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 		})
 	}
 	if ended > 0 {
-		prior := agents.NewPrior(p)
+		prior := agents.NewPrior(&p.Setting)
 		if err := prior.Reset(1); err != nil {
 			b.Fatal(err)
 		}

@@ -46,14 +46,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 		say("* Objective: the reward `%s`", training.Objective)
 	}
 	say("* Result on validation windows: %s", result(training))
-	say("\nParts of traces that it was trained and chosen on, in days since the first job. Jobs of these do not judge it.\n")
-	for _, t := range training.Seen {
-		const day = 86400
-		say("* `%s`, from %.2f to %.2f", place(t.Trace), t.From/day, t.To/day)
-	}
-	if len(training.Seen) == 0 {
-		say("* not recorded")
-	}
+	saySeen(say, training)
 
 	say("\n## Where it decides\n")
 	if p.Range == nil {
@@ -63,18 +56,38 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 			"of a decision lie beyond these, by more than %v %% of their range, the prior's own is taken.",
 			100*outOfDistribution, 100*slack)
 	}
-	aim := "minimises completion times"
-	if training.Objective != "" {
-		aim = "maximises the reward `" + training.Objective + "`"
-	}
-	say("\n"+limits, aim)
+	say("\n"+limits, aim(training))
 
-	say("\n## Use\n")
-	say("DIR is this folder. `eval` refuses windows that share jobs with the parts of traces above.\n")
-	say("    clustergym eval --scenario %s --policies prior,DIR --baseline prior", cmp.Or(training.Scenario, "SCENARIO"))
-	say("    clustergym plan --snapshot cluster.json --policy DIR\n")
+	say("\n%s", use(training.Scenario))
 	say("%s", loading)
 	return b.String()
+}
+
+// aim says what a policy was trained for.
+func aim(training *checkpoints.Provenance) string {
+	if training.Objective != "" {
+		return "maximises the reward `" + training.Objective + "`"
+	}
+	return "minimises completion times"
+}
+
+// saySeen lists the parts of traces that a policy was trained on.
+func saySeen(say func(string, ...any), training *checkpoints.Provenance) {
+	say("\nParts of traces that it was trained and chosen on, in days since the first job. Jobs of these do not judge it.\n")
+	for _, t := range training.Seen {
+		const day = 86400
+		say("* `%s`, from %.2f to %.2f", place(t.Trace), t.From/day, t.To/day)
+	}
+	if len(training.Seen) == 0 {
+		say("* not recorded")
+	}
+}
+
+// use says by which commands a policy is used.
+func use(scenario string) string {
+	return "## Use\n\nDIR is this folder. `eval` refuses windows that share jobs with the parts of traces above.\n\n" +
+		"    clustergym eval --scenario " + cmp.Or(scenario, "SCENARIO") + " --policies prior,DIR --baseline prior\n" +
+		"    clustergym plan --snapshot cluster.json --policy DIR\n"
 }
 
 // scenarios describes the scenarios of a training.
@@ -151,5 +164,7 @@ const loading = "A Go program loads it with the package `agents`:\n\n" +
 	"    // ...\n" +
 	"    s := agents.NewTeam(p) // a cluster.Scheduler\n\n" +
 	"`manifest.json` lists every feature with its unit and range, and the SHA-256 of `weights.safetensors`.\n\n" +
-	"## Licences\n\n" +
+	licences
+
+const licences = "## Licences\n\n" +
 	"No jobs of any trace are in this folder. Traces stand under licences of their own, those of whoever published them."

@@ -53,7 +53,7 @@ func TestBeyondItsRangeATeamIsItsPrior(t *testing.T) {
 		met = met.Widen(&p.Shape, c.Observation)
 		return nil
 	})
-	free, prior := text(t, play(t, c, jobs, team)), text(t, play(t, c, jobs, agents.NewPrior(p)))
+	free, prior := text(t, play(t, c, jobs, team)), text(t, play(t, c, jobs, agents.NewPrior(&p.Setting)))
 	if bytes.Equal(free, prior) {
 		t.Fatal("the team is its prior without a range")
 	}

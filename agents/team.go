@@ -177,13 +177,13 @@ func (t *Team) Name() string { return t.Player.Name() }
 // Reset implements cluster.Scheduler.
 func (t *Team) Reset(seed uint64) error { return t.Scheduler.Reset(seed) }
 
-// NewPrior returns the policy's prior as a scheduler.
-func NewPrior(p *Policy) cluster.Scheduler {
-	s, err := p.Given.New(p.Prior)
+// NewPrior returns the prior of a setting as a scheduler.
+func NewPrior(s *Setting) cluster.Scheduler {
+	prior, err := s.Given.New(s.Prior)
 	if err != nil {
 		return unable{err} // the name was checked: what the prior begins with is missing
 	}
-	return named{s, "prior"}
+	return named{prior, "prior"}
 }
 
 // unable is a prior that lacks what it begins with.

@@ -110,7 +110,7 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := text(t, play(t, c, jobs, base))
-		if got := text(t, play(t, c, jobs, agents.NewPrior(p))); !bytes.Equal(got, want) {
+		if got := text(t, play(t, c, jobs, agents.NewPrior(&p.Setting))); !bytes.Equal(got, want) {
 			t.Errorf("%s: the prior differs from the baseline", name)
 		}
 		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
@@ -166,7 +166,7 @@ func TestTeamWithRandomWeights(t *testing.T) {
 			if !bytes.Equal(first, once(sample)) {
 				t.Errorf("%s, sampling %v: two runs differ", name, sample)
 			}
-			if !sample && bytes.Equal(first, text(t, play(t, cluster.Uniform(4, 8), jobs, agents.NewPrior(p)))) {
+			if !sample && bytes.Equal(first, text(t, play(t, cluster.Uniform(4, 8), jobs, agents.NewPrior(&p.Setting)))) {
 				t.Errorf("%s: the team is its prior", name)
 			}
 		}
@@ -227,7 +227,7 @@ func TestTeamOverWideLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, jobs := cluster.Uniform(5, 8), workload(100, uint64(seed), seed%2 == 0)
-		want := text(t, play(t, c, jobs, agents.NewPrior(p)))
+		want := text(t, play(t, c, jobs, agents.NewPrior(&p.Setting)))
 		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
 			t.Errorf("%s: the untrained team differs from its prior", name)
 		}

@@ -17,9 +17,21 @@ import (
 // bundleKind identifies the manifest of a policy bundle.
 const bundleKind = "clustergym-policy"
 
-// BundleSchema is the manifest version that this code writes, and the newest that it reads. Version 2 had no ONNX model, no
-// Provenance.Memory and no Provenance.Validation.
+// BundleSchema is the manifest version of a bundle with weights. Version 2 had no ONNX model, no Provenance.Memory and no
+// Provenance.Validation.
 const BundleSchema = 3
+
+// modelSchema is the manifest version of a bundle without weights, whose ONNX model decides, and the newest that this code reads.
+// Bundles with weights keep the version before, so that older programs read them.
+const modelSchema = 4
+
+// schema returns the oldest version that has what the manifest has.
+func (m *Manifest) schema() int {
+	if m.Weights == (Weights{}) {
+		return modelSchema
+	}
+	return BundleSchema
+}
 
 const (
 	weightsName = "weights.safetensors"
@@ -46,7 +58,7 @@ type Manifest struct {
 	Candidates   *Candidates  `json:"candidates,omitempty"` // nil: narrow lists of the default length
 	Architecture Architecture `json:"architecture"`
 	Training     Provenance   `json:"training"`
-	Weights      Weights      `json:"weights"`
+	Weights      Weights      `json:"weights,omitzero"` // zero: the bundle has no weights, but a model
 	Tensors      []TensorSpec `json:"tensors"`
 	ONNX         *Weights     `json:"onnx,omitempty"` // nil: the bundle has no model
 }
@@ -145,8 +157,8 @@ type Bundle struct {
 	ONNX     []byte   // the ONNX model, verified but not parsed; nil for none
 }
 
-// WriteBundle atomically writes the folder dir with weights.safetensors, manifest.json, policy.onnx if model is not nil, and
-// README.md if card is not empty. The card is the model card in Markdown. WriteBundle replaces a bundle that is already there. It
+// WriteBundle atomically writes the folder dir with manifest.json, weights.safetensors unless there is a model and no tensor,
+// policy.onnx if model is not nil, and README.md if card is not empty. The card is the model card in Markdown. WriteBundle replaces a bundle that is already there. It
 // returns an error if the folder contains anything else, such as a README.md that is not a model card. If key is not nil,
 // WriteBundle signs the manifest in manifest.json.sig; the signature covers all files except the card. Equal arguments give equal
 // bytes.
@@ -165,11 +177,13 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card st
 	}
 	m.Tensors = specs(tensors)
 	err := atomicfile.WriteDir(dir, func(tmp string) (err error) {
-		m.Weights.Size, m.Weights.SHA256, err = writeHashed(filepath.Join(tmp, weightsName), func(w io.Writer) error {
-			return WriteTensors(w, tensors, nil)
-		})
-		if err != nil {
-			return err
+		if m.Weights = (Weights{}); len(tensors) > 0 || model == nil {
+			m.Weights.Size, m.Weights.SHA256, err = writeHashed(filepath.Join(tmp, weightsName), func(w io.Writer) error {
+				return WriteTensors(w, tensors, nil)
+			})
+			if err != nil {
+				return err
+			}
 		}
 		if m.ONNX = nil; model != nil {
 			m.ONNX = new(Weights)
@@ -181,7 +195,7 @@ func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card st
 				return err
 			}
 		}
-		b, err := encodeManifest(&m, bundleKind, BundleSchema)
+		b, err := encodeManifest(&m, bundleKind, m.schema())
 		if err != nil {
 			return err
 		}
@@ -252,23 +266,25 @@ func readBundle(fsys fs.FS, key ed25519.PublicKey, limits Limits) (*Bundle, erro
 		}
 	}
 	var b Bundle
-	if err := decodeManifest(manifest, &b.Manifest, bundleKind, BundleSchema); err != nil {
+	if err := decodeManifest(manifest, &b.Manifest, bundleKind, modelSchema); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	if err := b.Manifest.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", manifestName, ErrDamaged, err)
-	}
-	weights, err := b.Manifest.Weights.read(fsys, weightsName, limits)
-	if err != nil {
-		return nil, err
 	}
 	if b.Manifest.ONNX != nil {
 		if b.ONNX, err = b.Manifest.ONNX.read(fsys, modelName, limits); err != nil {
 			return nil, err
 		}
 	}
-	if b.Tensors, _, err = ReadTensors(weights, limits); err != nil {
-		return nil, err
+	if b.Manifest.Weights != (Weights{}) || b.ONNX == nil {
+		weights, err := b.Manifest.Weights.read(fsys, weightsName, limits)
+		if err != nil {
+			return nil, err
+		}
+		if b.Tensors, _, err = ReadTensors(weights, limits); err != nil {
+			return nil, err
+		}
 	}
 	if !slices.EqualFunc(specs(b.Tensors), b.Manifest.Tensors, TensorSpec.equal) {
 		return nil, fmt.Errorf("%s: its tensors are not those of %s: %w", weightsName, manifestName, ErrDamaged)

@@ -211,7 +211,7 @@ func TestBundleThatIsNone(t *testing.T) {
 		{"a folder without weights", func(m fstest.MapFS) { delete(m, weightsName) }, ErrDamaged, weightsName},
 		{"a manifest of another program", put(manifestName, `{"name": "webapp", "version": 3}`), ErrForeign, `kind "", want "clustergym-policy"`},
 		{"a training checkpoint", edit(bundleKind, checkpointKind), ErrForeign, checkpointKind},
-		{"a newer schema", edit(`"schema_version": 3`, `"schema_version": 4`), ErrNewer, "schema version 4, at most 3"},
+		{"a newer schema", edit(`"schema_version": 3`, `"schema_version": 5`), ErrNewer, "schema version 5, at most 4"},
 		{"a newer schema with new fields", put(manifestName, `{"kind":"clustergym-policy","schema_version":9,"x":[]}`), ErrNewer, "version 9"},
 		{"no schema", edit(`"schema_version": 3`, `"schema_version": 0`), ErrDamaged, "schema version 0"},
 		{"an empty manifest", put(manifestName, ""), ErrDamaged, "JSON"},
@@ -333,4 +333,41 @@ func FuzzReadBundle(f *testing.F) {
 			t.Fatalf("accepted tensors %v for %v", specs(b.Tensors), m.Tensors)
 		}
 	})
+}
+
+// TestBundleOfAModel checks a bundle without weights: it has the newest schema, and what is in it must be there.
+func TestBundleOfAModel(t *testing.T) {
+	m, tensors := policy()
+	dir := writePolicy(t)
+	if err := WriteBundle(dir, m, nil, []byte("another model"), "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, weightsName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the weights of the bundle before are still there: %v", err)
+	}
+	b, err := ReadBundle(dir, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Manifest.SchemaVersion != 4 || string(b.ONNX) != "another model" || b.Tensors != nil {
+		t.Errorf("schema %d, model %q, %d tensors", b.Manifest.SchemaVersion, b.ONNX, len(b.Tensors))
+	}
+	if err := os.Remove(filepath.Join(dir, modelName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadBundle(dir, Limits{}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("without its model: error %v", err)
+	}
+	// Nothing at all is no policy.
+	b.Manifest.ONNX = nil
+	empty, err := encodeManifest(&b.Manifest, bundleKind, modelSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadBundleFS(fstest.MapFS{manifestName: {Data: empty}}, Limits{}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("with neither weights nor model: error %v", err)
+	}
+	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 
@@ -24,10 +25,10 @@ func envPlayers() []string { return []string{policy.Prior, randomPlay, released.
 type envPlayer struct {
 	game.Player
 	prior string
-	// learned is the player of a learned policy, nil for other players.
-	learned *agents.Player
-	margin  float64
-	bids    []float32 // bids of a learned policy in the last round, for the candidates that are not gone
+	rule  string // how a learned policy chooses; "" for other players
+	// leftToPrior returns the number of choices that a learned policy has left to its prior.
+	leftToPrior func() int
+	bids        []float32 // bids of a learned policy in the last round, for the candidates that are not gone
 }
 
 // player returns the player and the game that it plays.
@@ -35,9 +36,9 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	var p *envPlayer
 	switch o.policy {
 	case policy.Prior:
-		p = &envPlayer{Player: priorPlayer{}, prior: o.prior}
+		p = &envPlayer{Player: priorPlayer{}, prior: o.prior, leftToPrior: none}
 	case randomPlay:
-		p = &envPlayer{Player: new(randomPlayer), prior: o.prior}
+		p = &envPlayer{Player: new(randomPlayer), prior: o.prior, leftToPrior: none}
 	default:
 		return o.learnedPlayer(a)
 	}
@@ -48,6 +49,8 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	cfg, err := create()
 	return p, cfg, err
 }
+
+func none() int { return 0 }
 
 // learnedPlayer returns the player of a learned policy and its game.
 func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) {
@@ -64,7 +67,7 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 	if err != nil {
 		return nil, game.Config{}, err
 	}
-	if found.Learned == nil {
+	if found.Prior == nil {
 		return nil, game.Config{}, cmdline.Usage(
 			"--policy %s: a baseline does not play rounds: --prior %s plays rounds about its proposals",
 			o.policy, o.policy)
@@ -73,15 +76,47 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 	if err != nil {
 		return nil, game.Config{}, err
 	}
-	cfg := found.Learned.Game()
+	var p *envPlayer
+	var cfg game.Config
+	if found.Central != nil {
+		p, cfg = centralPlayer(found.Central)
+	} else {
+		p, cfg = teamPlayer(found.Learned)
+	}
 	cfg.Agree = agree
-	learned := agents.NewPlayer(found.Learned)
-	p := &envPlayer{Player: learned, prior: found.Learned.Prior, learned: learned, margin: found.Learned.Margin}
-	learned.Record(func(_ *cluster.Txn, c *agents.Choice) error {
+	return p, cfg, nil
+}
+
+// teamPlayer returns the player of a team of agents and its game.
+func teamPlayer(team *agents.Policy) (*envPlayer, game.Config) {
+	player := agents.NewPlayer(team)
+	p := &envPlayer{
+		Player: player, prior: team.Prior, leftToPrior: player.OutOfDistribution,
+		rule: fmt.Sprintf("it departs from the prior where another bid is more than %g above the prior's", team.Margin),
+	}
+	player.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 		p.bids = append(p.bids[:0], c.Bids...)
 		return nil
 	})
-	return p, cfg, nil
+	return p, team.Game()
+}
+
+// centralPlayer returns the player of a central controller and its game. What it bids for a candidate is the score.
+func centralPlayer(c *agents.Central) (*envPlayer, game.Config) {
+	player := agents.NewCentralPlayer(c)
+	p := &envPlayer{
+		Player: player, prior: c.Prior, leftToPrior: player.OutOfDistribution,
+		rule: "all servers of the candidate with the highest bid name it, and all pass where passing has a higher one",
+	}
+	player.Record(func(r *game.Round, scores []float32) {
+		p.bids = p.bids[:0]
+		for k := range r.List {
+			if k == 0 || !r.List[k].Gone {
+				p.bids = append(p.bids, scores[k+1])
+			}
+		}
+	})
+	return p, c.Game()
 }
 
 // agreement parses the flag --agree.
@@ -90,14 +125,6 @@ func (o *envPlayOptions) agreement() (game.Agreement, error) {
 		return 0, err
 	}
 	return game.ParseAgreement(o.agree)
-}
-
-// leftToPrior returns the number of choices that a learned policy has left to its prior because they were out of distribution.
-func (p *envPlayer) leftToPrior() int {
-	if p.learned == nil {
-		return 0
-	}
-	return p.learned.OutOfDistribution()
 }
 
 // priorPlayer names the candidate that the prior would choose.

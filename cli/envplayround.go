@@ -55,8 +55,8 @@ func openPlay(a *app, opts *envPlayOptions) (*envPlay, error) {
 	p.told = len(e.Log().Records)
 	p.about = fmt.Sprintf("%s, %s, seed %d: %s plays on %d servers, the prior is %s", opts.scenario.Name, opts.split, opts.seed,
 		player.Name(), e.Spec().Agents, player.prior)
-	if player.learned != nil {
-		p.about += fmt.Sprintf("; it departs from the prior where another bid is more than %g above the prior's", player.margin)
+	if player.rule != "" {
+		p.about += "; " + player.rule
 	}
 	return p, nil
 }

@@ -153,7 +153,7 @@ func partings(logs []*sim.Log) ([]report.Difference, error) {
 // JCT.
 func featured(c *eval.Comparison, policies []policy.Policy) string {
 	for _, p := range policies {
-		if p.Learned != nil {
+		if p.Learned != nil || p.Central != nil {
 			return p.Name
 		}
 	}

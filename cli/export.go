@@ -40,6 +40,8 @@ such as another README.md.
 
 The command refuses a run whose newest checkpoint is damaged, unless --allow-older allows it to use the newest good one.
 
+For a policy that was trained with other software, see export onnx.
+
 --sign-key signs the bundle with an Ed25519 key, for serve, plan and other programs that verify it: docs/production.md
 explains how.`,
 			cmdline.CodeNoRun),
@@ -56,6 +58,7 @@ explains how.`,
 	f.StringVar(&opts.key, "sign-key", "", "file of the private key to sign with")
 	f.BoolVar(&opts.older, "allow-older", false, "export the newest good checkpoint if newer ones are damaged")
 	cmdline.Require(cmd, "run")
+	cmd.AddCommand(newExportONNXCmd(a))
 	return cmd
 }
 

@@ -155,11 +155,10 @@ func (f *Finder) folder(dir string) (Source, error) {
 		return Source{}, noFolder("%s holds no manifest.json of a policy and no run.yaml of a run", dir)
 	}
 	load := func() (*Policy, error) {
-		p, m, err := f.read(dir)
+		found, err := f.read(dir)
 		if err != nil {
 			return nil, err
 		}
-		found := team(p, m.Training, dir)
 		if from := filepath.Dir(filepath.Clean(dir)); f.Run != nil && f.Run(from) != nil {
 			found.Run = from // clustergym export puts the bundle into the run's folder
 		}
@@ -186,11 +185,30 @@ func (f *Finder) run(dir string, read func() (*agents.Policy, checkpoints.Proven
 }
 
 // read reads a bundle and checks its signature if Key is set.
-func (f *Finder) read(dir string) (*agents.Policy, *checkpoints.Manifest, error) {
-	if f.Key == nil {
-		return agents.Load(dir)
+func (f *Finder) read(dir string) (*Policy, error) {
+	b, err := f.bundle(dir)
+	if err != nil {
+		return nil, err
 	}
-	return agents.LoadSigned(dir, f.Key)
+	if agents.IsCentral(&b.Manifest) {
+		c, err := agents.CentralFrom(b)
+		if err != nil {
+			return nil, fmt.Errorf("read policy %s: %w", dir, err)
+		}
+		return central(c, b.Manifest.Training, dir), nil
+	}
+	p, err := agents.FromBundle(b)
+	if err != nil {
+		return nil, fmt.Errorf("read policy %s: %w", dir, err)
+	}
+	return team(p, b.Manifest.Training, dir), nil
+}
+
+func (f *Finder) bundle(dir string) (*checkpoints.Bundle, error) {
+	if f.Key == nil {
+		return checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	}
+	return checkpoints.ReadSignedBundle(dir, f.Key, checkpoints.Limits{})
 }
 
 // UsualFallback is the baseline that decides instead of a policy without a prior.

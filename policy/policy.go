@@ -23,7 +23,8 @@ type Policy struct {
 	Needs baselines.Needs // what With needs or begins with
 	Prior *Policy         // that a learned policy reviews; nil for others
 
-	Learned  *agents.Policy         // nil for a baseline
+	Learned  *agents.Policy         // nil unless the policy is a team of agents
+	Central  *agents.Central        // nil unless the policy is a central controller that was trained with other software
 	Networks []string               // folders of the networks of run times that the policy reads
 	Training checkpoints.Provenance // of a learned policy; its Seen also has what the networks were fitted on
 	Folder   string                 // that the policy was read from; "" for a policy that comes with the program
@@ -32,45 +33,65 @@ type Policy struct {
 
 // Trained reports whether the policy, or a network that it reads, was trained on jobs before. Training.Seen says which, if that
 // is known.
-func (p *Policy) Trained() bool { return p.Learned != nil || len(p.Networks) > 0 }
+func (p *Policy) Trained() bool { return p.Learned != nil || p.Central != nil || len(p.Networks) > 0 }
 
 // Prior is the name of the base policy that a learned policy reviews. On its own it stands for the prior of an untrained policy.
 const Prior = "prior"
 
 // team returns a learned policy with its prior.
 func team(p *agents.Policy, training checkpoints.Provenance, folder string) *Policy {
-	from := priorOf(p)
-	t := &Policy{Name: p.Name, Digest: from.Digest, Prior: from, Learned: p, Training: training, Folder: folder}
-	t.by(p, func(p *agents.Policy) cluster.Scheduler { return agents.NewTeam(p) })
+	t := &Policy{Name: p.Name, Learned: p, Training: training, Folder: folder}
+	t.Prior = priorOf(&p.Setting, p.Digest())
+	t.Digest = t.Prior.Digest
+	t.by(&p.Setting, func(g baselines.Given) cluster.Scheduler {
+		own := *p
+		own.Given = g
+		return agents.NewTeam(&own)
+	})
 	return t
 }
 
+// central returns a policy of a central controller with its prior.
+func central(c *agents.Central, training checkpoints.Provenance, folder string) *Policy {
+	p := &Policy{Name: c.Name, Central: c, Training: training, Folder: folder}
+	p.Prior = priorOf(&c.Setting, c.Digest())
+	p.Digest = p.Prior.Digest
+	p.by(&c.Setting, func(g baselines.Given) cluster.Scheduler {
+		own := *c
+		own.Given = g
+		return agents.NewCentralTeam(&own)
+	})
+	return p
+}
+
 // by makes the policy make schedulers of a learned policy, which may need what its prior needs.
-func (p *Policy) by(learned *agents.Policy, create func(*agents.Policy) cluster.Scheduler) {
-	needs, err := baselines.Fits(learned.Prior)
+func (p *Policy) by(s *agents.Setting, create func(baselines.Given) cluster.Scheduler) {
+	needs, err := baselines.Fits(s.Prior)
 	with := func(g baselines.Given) (cluster.Scheduler, error) {
 		if err != nil {
 			return nil, err
 		}
 		if needs != (baselines.Needs{}) {
-			if _, err := g.New(learned.Prior); err != nil { // g lacks something
+			if _, err := g.New(s.Prior); err != nil { // g lacks something
 				return nil, err
 			}
 		}
-		own := *learned
-		own.Given = g
-		return create(&own), nil
+		return create(g), nil
 	}
-	p.New = func() (cluster.Scheduler, error) { return with(learned.Given) }
+	p.New = func() (cluster.Scheduler, error) { return with(s.Given) }
 	if err == nil && needs != (baselines.Needs{}) {
 		p.Needs, p.With = needs, with
 	}
 }
 
-// priorOf returns the prior of a learned policy.
-func priorOf(p *agents.Policy) *Policy {
-	from := &Policy{Name: Prior, Digest: p.Digest()}
-	from.by(p, agents.NewPrior)
+// priorOf returns the prior of a learned policy with the given digest.
+func priorOf(s *agents.Setting, digest string) *Policy {
+	from := &Policy{Name: Prior, Digest: digest}
+	from.by(s, func(g baselines.Given) cluster.Scheduler {
+		own := *s
+		own.Given = g
+		return agents.NewPrior(&own)
+	})
 	return from
 }
 
@@ -80,7 +101,7 @@ func usualPrior() (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return priorOf(p), nil
+	return priorOf(&p.Setting, p.Digest()), nil
 }
 
 // releasedPolicy returns the policy that comes with the program.
@@ -106,6 +127,9 @@ func (p *Policy) named(name string) {
 	p.Name = name
 	if p.Learned != nil {
 		p.Learned.Name = name // so that the event log of an episode, and plots of it, show the same name
+	}
+	if p.Central != nil {
+		p.Central.Name = name // see above
 	}
 }
 

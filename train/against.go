@@ -127,7 +127,7 @@ func (r *run) compare(ctx context.Context, n int, at func(i int) (*scenario.Sour
 		if err != nil {
 			return err
 		}
-		s := agents.NewPrior(r.at(src, r.policy))
+		s := agents.NewPrior(&r.at(src, r.policy).Setting)
 		if name != ownPrior {
 			if s, err = r.given[src].New(name); err != nil {
 				return err

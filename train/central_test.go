@@ -71,7 +71,7 @@ func watchedBy(tb testing.TB, p *agents.Policy, episode sim.Episode, draw *rand.
 		tb.Fatal(err)
 	}
 	w := window{group: []*rollout{g.out}}
-	if w.prior, err = goal.follow(agents.NewPrior(p), episode); err != nil {
+	if w.prior, err = goal.follow(agents.NewPrior(&p.Setting), episode); err != nil {
 		tb.Fatal(err)
 	}
 	return w

@@ -225,7 +225,7 @@ func trainKnowing(t *testing.T, encoder string) {
 		t.Fatal(err)
 	}
 	var logs [3]bytes.Buffer
-	for i, s := range []cluster.Scheduler{named, agents.NewPrior(&untrained), agents.NewTeam(&untrained)} {
+	for i, s := range []cluster.Scheduler{named, agents.NewPrior(&untrained.Setting), agents.NewTeam(&untrained)} {
 		run, err := e.New()
 		if err != nil {
 			t.Fatal(err)

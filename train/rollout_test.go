@@ -195,7 +195,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range []cluster.Scheduler{agents.NewPrior(p), agents.NewTeam(p)} {
+			for _, s := range []cluster.Scheduler{agents.NewPrior(&p.Setting), agents.NewTeam(p)} {
 				c, err := flow(memory).follow(s, episode)
 				if err != nil {
 					t.Fatal(err)

@@ -142,7 +142,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 	var foreseen []float64 // Metrics.Explained of the updates
 	priors := make([]window, len(lessons))
 	for i := range lessons {
-		if priors[i].prior, err = flow(memory).follow(agents.NewPrior(p), lessons[i].episode()); err != nil {
+		if priors[i].prior, err = flow(memory).follow(agents.NewPrior(&p.Setting), lessons[i].episode()); err != nil {
 			t.Fatal(err)
 		}
 	}

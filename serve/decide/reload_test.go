@@ -90,7 +90,7 @@ func TestTeamsDecideSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := &policy.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(team), nil }}
+	from := &policy.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(&team.Setting), nil }}
 	p := &policy.Policy{
 		Name: "team", Prior: from, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil },
 	}

@@ -1,0 +1,197 @@
+package agents
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/option"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/observe"
+)
+
+// Setting is the game that a policy plays and what it observes there. It does not depend on the cluster.
+type Setting struct {
+	Window int // number of jobs to observe, besides the jobs that candidates are about
+	// Encoder is the name of the encoder, for observe.Named; empty means the standard encoder.
+	Encoder string
+	// Prior is the name of the baseline whose proposals the policy reviews, for baselines.New. If it ends in baselines.KnowSuffix,
+	// the policy believes what the prior believes, too.
+	Prior string
+	// Given is what the prior may use. A prior with seen=training needs it.
+	Given baselines.Given
+	// Wide selects wide lists of candidates; the zero value selects narrow lists, see candidates.Config.
+	Wide Wide
+
+	review baselines.Review
+}
+
+// Wide configures wide lists, which candidates.Config.Wide describes.
+type Wide struct {
+	Items  int      // the most candidates besides the prior's own; 0 selects narrow lists
+	Rivals []string // baselines whose proposals also become candidates
+}
+
+// wideSet identifies the way a Board finds candidates. Change the name with any change after which old weights no longer work.
+const wideSet = "wide-1"
+
+// encoder returns a new encoder.
+func (s *Setting) encoder() (observe.Encoder, error) {
+	e, err := observe.Named(s.Encoder, s.Window)
+	if standard, ok := e.(*observe.Standard); ok {
+		standard.Wide = s.Wide.Items > 0
+	}
+	return e, err
+}
+
+// observed returns the specification of the observations.
+func (s *Setting) observed() (observe.Spec, error) {
+	e, err := s.encoder()
+	if err != nil {
+		return observe.Spec{}, err
+	}
+	return e.Spec(), nil
+}
+
+// ready checks the setting and prepares the review.
+func (s *Setting) ready() (err error) {
+	if s.Window < 1 || s.Window > maxWindow {
+		return fmt.Errorf("window of %d jobs, want 1 to %d", s.Window, maxWindow)
+	}
+	// A baseline's option may name a file, and a policy from elsewhere must not make the program read files.
+	for _, name := range append([]string{s.Prior}, s.Wide.Rivals...) {
+		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) || baselines.KnowsFile(name) {
+			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
+		}
+	}
+	if s.review, err = baselines.Reviewed(s.Prior); err != nil {
+		return fmt.Errorf("prior: %w", err)
+	}
+	if n := s.Wide.Items; n < 0 || n > maxItems || n == 0 && len(s.Wide.Rivals) > 0 {
+		return fmt.Errorf("%d candidates with %d rivals, want 0 to %d, and none without", n, len(s.Wide.Rivals), maxItems)
+	}
+	if s.Wide.Items > 0 {
+		s.review.Rule = nil // the prior itself moves jobs
+		s.review.Config, err = baselines.Wide(s.Prior, s.Wide.Items, s.Wide.Rivals...)
+	}
+	return err
+}
+
+// maxItems is the largest Wide.Items that a bundle may contain.
+const maxItems = 1 << 10
+
+// maxWindow is the largest Window that a bundle may contain.
+const maxWindow = 1 << 10
+
+// Candidates returns the largest number of candidates in a choice, including the prior's own.
+func (s *Setting) Candidates() int { return 1 + s.review.Items }
+
+// Game returns the configuration of the game, with a new encoder.
+func (s *Setting) Game() game.Config {
+	e, err := s.encoder()
+	if err != nil {
+		panic("agents: " + err.Error()) // ready has checked it
+	}
+	c := game.Config{Review: s.review.Config, Rule: s.review.Rule, Encoder: e}
+	if b := s.beliefs(); b != nil {
+		c.Beliefs = b
+	}
+	return c
+}
+
+// beliefs returns new beliefs of the prior, nil if it has none.
+func (s *Setting) beliefs() game.Beliefs {
+	_, create, err := s.Given.Beliefs(s.Prior)
+	switch {
+	case err != nil:
+		return unfounded{err}
+	case create == nil:
+		return nil
+	}
+	return create()
+}
+
+// unfounded are the beliefs of a prior that lacks what it begins with. The error comes where an episode begins, because Game
+// returns none.
+type unfounded struct{ err error }
+
+func (u unfounded) Reset(uint64) error { return u.err }
+func (unfounded) Begin(*cluster.Txn)   {}
+func (unfounded) End(*cluster.Txn)     {}
+
+// PlayOn returns the prior as a scheduler that plays on after a candidate was taken, by what b believes at present unless b is
+// nil. The guard is the one that keeps the candidate's commitment.
+func (s *Setting) PlayOn(b game.Beliefs) (cluster.Scheduler, *candidates.Guard) {
+	g := candidates.NewGuard(s.review.Play(), s.review.Start(), nil)
+	if known, ok := b.(*baselines.Beliefs); ok {
+		return known.Keep(g), g
+	}
+	return g, g
+}
+
+// features returns the features of the encoder.
+func (s *Setting) features() (checkpoints.Features, error) {
+	spec, err := s.observed()
+	return checkpoints.Features{Server: spec.Server, Job: spec.Job, Offer: spec.Candidate, Global: spec.Global}, err
+}
+
+// manifest returns the manifest of a policy with this setting, without its network.
+func (s *Setting) manifest(name, created string, training checkpoints.Provenance) (m checkpoints.Manifest, err error) {
+	features, err := s.features()
+	if err != nil {
+		return m, fmt.Errorf("bundle policy %s: %w", name, err)
+	}
+	m = checkpoints.Manifest{
+		Name: name, Created: created, Window: s.Window, Training: training, Encoder: s.Encoder,
+		Features: features, Prior: checkpoints.Prior{Name: s.Prior},
+	}
+	if s.Wide.Items > 0 {
+		m.Candidates = &checkpoints.Candidates{Set: wideSet, Items: s.Wide.Items, Rivals: s.Wide.Rivals}
+	}
+	return m, nil
+}
+
+// settingFrom returns the setting in a manifest, unchecked but for its features: they must be those of this program's encoder of the
+// same name.
+func settingFrom(m *checkpoints.Manifest) (s Setting, err error) {
+	s = Setting{Window: m.Window, Encoder: m.Encoder, Prior: m.Prior.Name}
+	if c := m.Candidates; c != nil {
+		if c.Set != wideSet {
+			return s, fmt.Errorf("candidates %q, want %q: %w", c.Set, wideSet, checkpoints.ErrForeign)
+		}
+		s.Wide = Wide{c.Items, c.Rivals}
+	}
+	want, err := s.features()
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", err, checkpoints.ErrForeign)
+	}
+	got := &m.Features
+	for _, f := range []struct {
+		name      string
+		got, want []checkpoints.Feature
+	}{
+		{"server", got.Server, want.Server},
+		{"job", got.Job, want.Job},
+		{"offer", got.Offer, want.Offer},
+		{"global", got.Global, want.Global},
+	} {
+		for i := range max(len(f.got), len(f.want)) {
+			if i >= len(f.got) || i >= len(f.want) {
+				return s, fmt.Errorf("%d %s features, this version observes %d: %w", len(f.got), f.name, len(f.want), checkpoints.ErrForeign)
+			}
+			if f.got[i] != f.want[i] {
+				return s, fmt.Errorf("%s features: number %d is %s, this version observes %s: %w", f.name, i, meaning(f.got[i]),
+					meaning(f.want[i]), checkpoints.ErrForeign)
+			}
+		}
+	}
+	return s, nil
+}
+
+// meaning describes a feature.
+func meaning(f checkpoints.Feature) string {
+	return fmt.Sprintf("%s in [%v, %v] %s", f.Name, f.Min, f.Max, f.Unit)
+}
