@@ -14,6 +14,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -108,6 +109,9 @@ func exportONNX(opts *exportONNXOptions) (*exportedONNX, error) {
 		if key, err = checkpoints.ReadSigningKey(opts.key); err != nil {
 			return nil, err
 		}
+	}
+	if err := cmdline.OneOf("split", opts.split, flags.Splits()...); err != nil {
+		return nil, err
 	}
 	if _, err := opts.game(); err != nil { // names the flags that are wrong
 		return nil, err

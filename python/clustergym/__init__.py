@@ -18,6 +18,7 @@ import gymnasium
 
 from ._child import ClusterGymError
 from .envs import ClusterEnv, ClusterVectorEnv
+from .export import export_policy
 from .multi import ClusterParallelEnv
 from .results import evaluate, simulate
 
@@ -58,6 +59,7 @@ __all__ = [
     "ClusterParallelEnv",
     "ClusterVectorEnv",
     "evaluate",
+    "export_policy",
     "parallel_env",
     "simulate",
 ]
