@@ -52,8 +52,8 @@ the observations, that this program cannot compute, or that fails in the trial. 
 only on clusters of that many. A bundle that is already in the folder is replaced.
 
 --sign-key signs the bundle with an Ed25519 key: docs/production.md explains how.`),
-		Example: `  clustergym export onnx --model policy.onnx --scenario embedded-small-v1 --prior sjfskip --out policies/mine
-  clustergym eval --scenario embedded-small-v1 --policies prior,policies/mine --baseline prior`,
+		Example: `  clustergym export onnx --model policy.onnx --scenario embedded-small-v1 --out policies/mine
+  clustergym export onnx --model policy.onnx --scenario embedded-small-v1 --prior sjfskip --candidates 24 --out policies/wide`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runExportONNX(a, &opts) },
 	}
