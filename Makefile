@@ -291,7 +291,7 @@ untold_truth  := srsf+menu:places=8:idle=true+move+know:speed=truth:time=truth
 untold_runs    = $(foreach s,1 2 3,runs/untold/$(1)-$(s))
 untold_shown  := srsf:place=compact+know:speed=none,$(untold_prior)/seeds,$(untold_prior)
 untold_where  := venus-load150-weak-moldable-warm,mixed-load150-weak-moldable-warm,loaning-warm-venus,philly-load110-strong-rigid-warm,varied-venus
-proof_untold   = --policies $(untold_rivals),$(untold_truth),$(subst $(empty) ,$(comma),$(strip $(1)))
+proof_untold   = --policies $(untold_rivals),$(untold_truth),$(subst $(empty) ,$(comma),$(strip $(wildcard $(1))))
 proof_ablation = ablations-$(1) prior/seeds,prior $(1) --set $(coupled_set) --windows 30 \
   --policies prior,srsf+menu:places=8+move,$(subst $(empty) ,$(comma),$(strip $(wildcard $(call ablation_runs,$(1)))))
 
