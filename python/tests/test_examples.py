@@ -25,5 +25,16 @@ def test_example(name, args, says):
     assert says in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "package", "args", "says"),
+    [("maskable_ppo.py", "sb3_contrib", ["--steps", "64", "--envs", "4", "--rollout", "16", "--windows", "1"], "maskable_ppo ")],
+)
+def test_example_with_torch(name, package, args, says):
+    pytest.importorskip(package, reason=f"{name} needs {package}, which `make python-test` does not install: torch is large")
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), *args], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+
+
 def test_examples_are_short():
     assert {p.name: n for p in EXAMPLES.glob("*.py") if (n := len(p.read_text().splitlines())) > 100} == {}
