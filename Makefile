@@ -34,7 +34,7 @@ E2EFLAGS ?= # for example -run Leader
 PYTHON      ?= python3
 PYTHON_VENV := bin/python-venv
 PYTHON_PACKAGES := setuptools>=77,<85 numpy>=1.26,<3 gymnasium>=1.1,<1.5 pettingzoo>=1.25,<1.28 pandas>=2.2,<4 pytest>=8,<10 \
-  onnx>=1.17,<2 onnxruntime>=1.20,<2 tensorboard>=2.18,<3
+  onnx>=1.17,<2 onnxruntime>=1.20,<2 tensorboard>=2.18,<3 matplotlib>=3.8,<4
 PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES)' | sha256sum | cut -c1-16)
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
