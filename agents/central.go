@@ -14,8 +14,8 @@ import (
 )
 
 // Central is the policy of a central controller that was trained with other software. Its network is an ONNX model: it reads what
-// the environment shows and computes a score for each number that may be named. All servers that take part in the candidate with the
-// highest score name it. The agreement of the game makes no difference, because exactly this candidate is named.
+// the environment shows and computes a score for each number that may be named. All servers that take part in the candidate with
+// the highest score name it. The agreement of the game makes no difference, because exactly this candidate is named.
 type Central struct {
 	Name string
 	Setting
@@ -28,8 +28,8 @@ type Central struct {
 	servers int
 }
 
-// NewCentral returns the policy of an ONNX model. It returns an error with the reason if the model's inputs and outputs do not fit
-// what is observed in the setting, or if this program cannot compute it. The policy keeps the file.
+// NewCentral returns the policy of an ONNX model. It returns an error with the reason if the model's inputs and outputs do not
+// fit what is observed in the setting, or if this program cannot compute it. The policy keeps the file.
 func NewCentral(name string, s Setting, file []byte) (*Central, error) {
 	c := &Central{Name: name, Setting: s, file: file}
 	if err := c.ready(); err != nil {
@@ -61,8 +61,8 @@ func (c *Central) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Scores returns the score of each number of a round, those of forbidden numbers and of numbers beyond the list included. It returns
-// an error if the model is made for a cluster of another size, or breaks off.
+// Scores returns the score of each number of a round, those of forbidden numbers and of numbers beyond the list included. It
+// returns an error if the model is made for a cluster of another size, or breaks off.
 func (c *Central) Scores(r *game.Round) ([]float32, error) {
 	if n := r.Spec().Agents; c.servers > 0 && c.servers != n {
 		return nil, fmt.Errorf("policy %s: its ONNX model is made for %d servers, the cluster has %d: export the model with a dynamic"+
@@ -84,8 +84,8 @@ func (c *Central) Scores(r *game.Round) ([]float32, error) {
 	return scores.Floats, nil
 }
 
-// CentralPlayer plays the game with the policy of a central controller. It is not safe for concurrent use; several players may share
-// one policy.
+// CentralPlayer plays the game with the policy of a central controller. It is not safe for concurrent use; several players may
+// share one policy.
 type CentralPlayer struct {
 	policy *Central
 	left   int // number of choices since Reset left to the prior, because scores were not finite
@@ -106,8 +106,8 @@ func (p *CentralPlayer) Reset(uint64) error {
 	return nil
 }
 
-// OutOfDistribution returns the number of choices since Reset that the player left to the prior because the score of a number that
-// may be named was infinite or no number.
+// OutOfDistribution returns the number of choices since Reset that the player left to the prior because the score of a number
+// that may be named was infinite or no number.
 func (p *CentralPlayer) OutOfDistribution() int { return p.left }
 
 // Record makes the player call record with the scores of every round before it acts on them.

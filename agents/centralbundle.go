@@ -8,7 +8,8 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
-// centralNetwork identifies how the scores of a model decide. Change the name with any change after which old models no longer work.
+// centralNetwork identifies how the scores of a model decide. Change the name with any change after which old models no longer
+// work.
 const centralNetwork = "onnx-scores-1"
 
 // IsCentral reports whether a manifest is that of a Central, for CentralFrom, and not that of a Policy.
@@ -16,8 +17,8 @@ func IsCentral(m *checkpoints.Manifest) bool {
 	return m.Architecture.Choices["network"] == centralNetwork
 }
 
-// Save writes the policy as a bundle to the folder dir: its ONNX model, a manifest and a model card. It stores created and training
-// unchanged. It signs the bundle with key, unless key is nil.
+// Save writes the policy as a bundle to the folder dir: its ONNX model, a manifest and a model card. It stores created and
+// training unchanged. It signs the bundle with key, unless key is nil.
 func (c *Central) Save(dir, created string, training checkpoints.Provenance, key ed25519.PrivateKey) error {
 	m, err := c.manifest(c.Name, created, training)
 	if err != nil {
@@ -31,7 +32,8 @@ func (c *Central) Save(dir, created string, training checkpoints.Provenance, key
 // observations or a setting that this version does not have, or if its model cannot be computed.
 func CentralFrom(b *checkpoints.Bundle) (*Central, error) {
 	if !IsCentral(&b.Manifest) {
-		return nil, fmt.Errorf("network %q, want %s: %w", b.Manifest.Architecture.Choices["network"], centralNetwork, checkpoints.ErrForeign)
+		return nil, fmt.Errorf("network %q, want %s: %w", b.Manifest.Architecture.Choices["network"], centralNetwork,
+			checkpoints.ErrForeign)
 	}
 	s, err := settingFrom(&b.Manifest)
 	if err != nil {
@@ -80,16 +82,16 @@ func (c *Central) card(training *checkpoints.Provenance) string {
 	}
 	saySeen(say, training)
 	say("\n## Where it decides\n")
-	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no number, the\n" +
-		"prior's own is taken.")
+	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no number,\n" +
+		"the prior's own is taken.")
 	say("\n"+limits, aim(training))
 	say("\n%s", use(training.Scenario))
-	say("A Go program finds it with the package `policy`. `manifest.json` lists every feature with its unit and range, and the SHA-256 of\n" +
-		"`policy.onnx`.\n\n" + licences)
+	say("A Go program finds it with the package `policy`. `manifest.json` lists every feature with its unit and range, and the SHA-256\n" +
+		"of `policy.onnx`.\n\n" + licences)
 	return b.String()
 }
 
-const aboutCentral = `A scheduler of deep-learning jobs on GPU clusters that was trained with other software: a central controller that
-reviews a baseline, its prior. At every decision the prior says what it would do. An ONNX model gives that and every other
-candidate a score, and the one with the highest score is carried out.
+const aboutCentral = `A scheduler of deep-learning jobs on GPU clusters that was trained with other software: a central controller
+that reviews a baseline, its prior. At every decision the prior says what it would do. An ONNX model gives that and every
+other candidate a score, and the one with the highest score is carried out.
 `

@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/internal/onnx/run"
 )
 
-// The inputs that the model of a central controller may have: the keys of the observations of clustergym's Python package, and its
-// mask of actions.
+// The inputs that the model of a central controller may have: the keys of the observations of clustergym's Python package, and
+// its mask of actions.
 var centralInputNames = []string{
 	"servers", "jobs", "job_mask", "candidates", "job_of", "coalition", "cluster", "action_mask",
 }

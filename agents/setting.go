@@ -154,8 +154,8 @@ func (s *Setting) manifest(name, created string, training checkpoints.Provenance
 	return m, nil
 }
 
-// settingFrom returns the setting in a manifest, unchecked but for its features: they must be those of this program's encoder of the
-// same name.
+// settingFrom returns the setting in a manifest, unchecked but for its features: they must be those of this program's encoder of
+// the same name.
 func settingFrom(m *checkpoints.Manifest) (s Setting, err error) {
 	s = Setting{Window: m.Window, Encoder: m.Encoder, Prior: m.Prior.Name}
 	if c := m.Candidates; c != nil {

@@ -158,10 +158,10 @@ type Bundle struct {
 }
 
 // WriteBundle atomically writes the folder dir with manifest.json, weights.safetensors unless there is a model and no tensor,
-// policy.onnx if model is not nil, and README.md if card is not empty. The card is the model card in Markdown. WriteBundle replaces a bundle that is already there. It
-// returns an error if the folder contains anything else, such as a README.md that is not a model card. If key is not nil,
-// WriteBundle signs the manifest in manifest.json.sig; the signature covers all files except the card. Equal arguments give equal
-// bytes.
+// policy.onnx if model is not nil, and README.md if card is not empty. The card is the model card in Markdown. WriteBundle
+// replaces a bundle that is already there. It returns an error if the folder contains anything else, such as a README.md that is
+// not a model card. If key is not nil, WriteBundle signs the manifest in manifest.json.sig; the signature covers all files except
+// the card. Equal arguments give equal bytes.
 func WriteBundle(dir string, m Manifest, tensors []Tensor, model []byte, card string, key ed25519.PrivateKey) error {
 	if key != nil && len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("write policy %s: signing key of %d bytes, want %d", dir, len(key), ed25519.PrivateKeySize)

@@ -97,8 +97,8 @@ func runExportONNX(a *app, opts *exportONNXOptions) error {
 	}
 	t := &result.Trial
 	a.Printf("policy %s: %s\ntrial:   %d rounds of %s; it departed from the prior in %d\n"+
-		"try it:  clustergym eval --scenario %s --policies prior,%s --baseline prior\n", result.Policy, result.Out, t.Rounds, t.Scenario,
-		t.Other, opts.scenario.Name, result.Out)
+		"try it:  clustergym eval --scenario %s --policies prior,%s --baseline prior\n", result.Policy, result.Out, t.Rounds,
+		t.Scenario, t.Other, opts.scenario.Name, result.Out)
 	return nil
 }
 
@@ -151,7 +151,8 @@ func exportONNX(opts *exportONNXOptions) (*exportedONNX, error) {
 func (o *exportONNXOptions) training(src *scenario.Source) checkpoints.Provenance {
 	w := recipe.Of(src, "")
 	w.Seen = append(w.Seen, src.Periods(scenario.Split(o.split))...)
-	t := checkpoints.Provenance{Scenario: w.Scenario, Git: revision(), Go: runtime.Version(), Seen: recipe.Seen([]recipe.Workload{w})}
+	t := checkpoints.Provenance{Scenario: w.Scenario, Git: revision(), Go: runtime.Version()}
+	t.Seen = recipe.Seen([]recipe.Workload{w})
 	if o.reward != (env.Flow{}).Name() {
 		t.Objective = o.reward
 	}

@@ -26,8 +26,8 @@ func (o *trainOptions) beginning(a *app, layers config.Options) (*train.From, er
 	}
 	_, around, _ := baselines.Given{}.CutOuter(name) // an error would have been that of findPolicy
 	if p.Central != nil {
-		return nil, cmdline.Usage("--from %s: its ONNX model was trained with other software: only a team of agents can be trained further",
-			name)
+		return nil, cmdline.Usage("--from %s: its ONNX model was trained with other software: only a team of agents can be"+
+			" trained further", name)
 	}
 	if p.Learned == nil || around != nil {
 		return nil, cmdline.Usage("--from %s: want released or the folder of a policy or run, without a suffix; "+

@@ -34,10 +34,10 @@ def export_policy(
 
     The inputs of the model are named as the observations of ClusterEnv, one or more of servers [A,F], jobs [J,F], job_mask [J],
     candidates [C,F], job_of [C], coalition [C,A] and cluster [F], and action_mask [C] of its infos. Each may have a first
-    dimension of 1. Tables of features, coalition and cluster are float32, the others any type that holds their numbers. Its output
-    is float32 [C] or [1,C], a score for each number that may be named; with several outputs it is the one that is named scores.
-    The highest score of the numbers that action_mask allows is taken, the lowest number of several. Equal observations give equal
-    decisions.
+    dimension of 1. Tables of features, coalition and cluster are float32, the others any type that holds their numbers. Its
+    output is float32 [C] or [1,C], a score for each number that may be named; with several outputs it is the one that is named
+    scores. The highest score of the numbers that action_mask allows is taken, the lowest number of several. Equal observations
+    give equal decisions.
 
     Args:
         model: the path of an ONNX file, its bytes, an onnx.ModelProto, or what torch.onnx.export returns with dynamo=True. If
@@ -50,11 +50,12 @@ def export_policy(
         options: those of the ClusterEnv in which the policy was trained, such as prior, window, candidates, encoder and reward.
 
     Returns:
-        policy, its name; out, the folder; digest, of all that its decisions depend on; trial, a dictionary with the rounds that it
-        played, and in how many it did not name the prior's choice.
+        policy, its name; out, the folder; digest, of all that its decisions depend on; trial, a dictionary with the rounds that
+        it played, and in how many it did not name the prior's choice.
 
     Raises:
-        ClusterGymError: the model does not fit what the environment shows, or the program cannot compute it; the message says why.
+        ClusterGymError: the model does not fit what the environment shows, or the program cannot compute it; the message says
+            why.
     """
     with tempfile.TemporaryDirectory() as scratch:
         args = ["--model", _file(model, Path(scratch) / "model.onnx"), "--out", str(folder), *flags(scenario, **options)]

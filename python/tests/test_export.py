@@ -28,7 +28,8 @@ def network(options, seed=1, kinds=None, sizes="", batch=False, hidden=8):
         env.close()
     rng, kinds = np.random.default_rng(seed), kinds or {}
     weights = {f"w_{key}": rng.normal(size=(n, hidden)) / np.sqrt(n) for key, n in width.items()}
-    weights |= {"w_out": 3 * rng.normal(size=(hidden, 1)), "bias": rng.normal(size=hidden), "zero": np.zeros(1), "half": np.array(0.1)}
+    weights |= {"w_out": 3 * rng.normal(size=(hidden, 1)), "bias": rng.normal(size=hidden)}
+    weights |= {"zero": np.zeros(1), "half": np.array(0.1)}
     weights = {key: w.astype(np.float32) for key, w in weights.items()}
     weights |= {"last": np.array([-1]), "first": np.array([0]), "none": np.array(0)}
     shapes = {
@@ -90,7 +91,7 @@ def network(options, seed=1, kinds=None, sizes="", batch=False, hidden=8):
 def player(model):
     """Returns the policy of a model in Python, by ONNX Runtime."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    kinds = {i.name: helper.tensor_dtype_to_np_dtype(t.type.tensor_type.elem_type) for i, t in zip(session.get_inputs(), model.graph.input)}
+    kinds = {i.name: helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type) for i in model.graph.input}
     batch = {i.name: len(i.shape) for i in session.get_inputs()}
 
     def play(observation, info):
@@ -140,7 +141,8 @@ def test_every_way_to_give_a_model(tmp_path):
         model_proto = model
 
     ways = [model, model.SerializeToString(), tmp_path / "one.onnx", str(tmp_path / "two.onnx"), Program()]
-    results = [clustergym.export_policy(way, tmp_path / "policy", SCENARIO, name=f"p{i}", **options) for i, way in enumerate(ways)]
+    folder = tmp_path / "policy"
+    results = [clustergym.export_policy(way, folder, SCENARIO, name=f"p{i}", **options) for i, way in enumerate(ways)]
     assert [r["policy"] for r in results] == ["p0", "p1", "p2", "p3", "p4"]
     assert sorted(f.name for f in (tmp_path / "policy").iterdir()) == ["README.md", "manifest.json", "policy.onnx"]
     onnx.checker.check_model(str(tmp_path / "policy" / "policy.onnx"))
@@ -163,7 +165,8 @@ def test_what_does_not_fit_is_refused(tmp_path):
     refused(tmp_path, "want one without \\+know", model, prior="sjfskip+know")
     refused(tmp_path, "--prior: .*lottery", model, prior="lottery")
     refused(tmp_path, "no-such-split.: want one of train", model, split="no-such-split")
-    refused(tmp_path, "made for 5 servers, the cluster has 4", network({"prior": "sjfskip"}, sizes="A"), settings={"cluster.servers": 4})
+    fixed = network({"prior": "sjfskip"}, sizes="A")
+    refused(tmp_path, "made for 5 servers, the cluster has 4", fixed, settings={"cluster.servers": 4})
     renamed = onnx.ModelProto()
     renamed.CopyFrom(model)
     renamed.graph.input[0].name = "obs"

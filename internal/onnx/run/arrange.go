@@ -254,8 +254,12 @@ func transpose(c *call) error {
 			perm = append(perm, int64(i))
 		}
 	}
-	if sorted := slices.Sorted(slices.Values(perm)); len(perm) != rank || rank > 0 && (sorted[0] != 0 || sorted[rank-1] != int64(rank-1)) ||
-		len(slices.Compact(sorted)) != rank {
+	for i, p := range slices.Sorted(slices.Values(perm)) {
+		if p != int64(i) || len(perm) != rank {
+			return fmt.Errorf("permutation %v of %v", perm[:min(len(perm), maxRank)], t)
+		}
+	}
+	if len(perm) != rank {
 		return fmt.Errorf("permutation %v of %v", perm[:min(len(perm), maxRank)], t)
 	}
 	from, shape, s := strides(t.Shape), make([]int, rank), make([]int, rank)

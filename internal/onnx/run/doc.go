@@ -1,5 +1,5 @@
-// Package run reads ONNX models and computes them, for policies that were trained with other software. It knows the operators that
-// exports of multilayer perceptrons and of small networks with attention consist of, in operator sets 13 to 24, on float32,
+// Package run reads ONNX models and computes them, for policies that were trained with other software. It knows the operators
+// that exports of multilayer perceptrons and of small networks with attention consist of, in operator sets 13 to 24, on float32,
 // integers and booleans. It refuses all other models with the reason.
 //
 // A model is untrusted input. Limits on bytes, nodes, elements and work hold while a model is read and while it runs, and a model

@@ -43,8 +43,8 @@ func reach(own, shape []int) []int {
 	return to
 }
 
-// walk calls visit for every row, along the last dimension, of a tensor of the given shape. A row has n elements, which begin at at
-// in the tensor. Tensors with the strides a and b begin at x and y.
+// walk calls visit for every row, along the last dimension, of a tensor of the given shape. A row has n elements, of which
+// the first has the index at. In tensors with the strides a and b, the elements for it have the indices x and y.
 func walk(shape, a, b []int, visit func(at, x, y, n int)) {
 	total, n := 1, 1
 	for _, d := range shape {
