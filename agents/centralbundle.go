@@ -82,12 +82,12 @@ func (c *Central) card(training *checkpoints.Provenance) string {
 	}
 	saySeen(say, training)
 	say("\n## Where it decides\n")
-	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no number,\n" +
-		"the prior's own is taken.")
+	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no\n" +
+		"number, the prior's own is taken.")
 	say("\n"+limits, aim(training))
 	say("\n%s", use(training.Scenario))
-	say("A Go program finds it with the package `policy`. `manifest.json` lists every feature with its unit and range, and the SHA-256\n" +
-		"of `policy.onnx`.\n\n" + licences)
+	say("A Go program finds it with the package `policy`. `manifest.json` lists every feature with its unit and range, and the\n" +
+		"SHA-256 of `policy.onnx`.\n\n" + licences)
 	return b.String()
 }
 

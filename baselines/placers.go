@@ -112,7 +112,8 @@ func menu(s *option.Set) *placement.MenuConfig {
 	s.Float(&c.Tune.Floor, "floor", 0.01, 1,
 		"the part of the speed as requested down to which a job makes do with less CPU or memory",
 		"own choice; Synergy's is 1")
-	s.Bool(&c.Tune.Idle, "idle", "whether jobs that start also get memory that nobody uses, up to a GPU's part of it for each worker",
+	s.Bool(&c.Tune.Idle, "idle",
+		"whether jobs that start also get memory that nobody uses, up to a GPU's part of it for each worker",
 		"own choice: it helps where jobs ask for too little memory and speeds are not told")
 	s.Bool(&c.Tune.Resize, "resize", "whether running jobs get what is left, too", "own choice: a resize may cost time")
 	s.Float(&c.Tune.Gain, "gain", 0, 1e6, "by which speed must grow for that", "own choice")

@@ -14,7 +14,8 @@ var numbered = regexp.MustCompile(`^(.+)-[0-9]+$`)
 // OverSeeds replaces policies named NAME-1, NAME-2 and so on by one policy "NAME, N seeds". Each of its values is the mean over
 // these policies, and each interval is one over seeds: that of stats.PairedCI for the policies' own mean differences. So it tells
 // how much training again would change the result on the same windows, and not how much other windows would. Middle is left out,
-// and Wins and Ties are sums over the policies. Other policies, and those that are the only one with their name, stay as they are.
+// and Wins and Ties are sums over the policies. Other policies, and those that are the only one with their name, stay as they
+// are.
 func OverSeeds(c *Comparison) Comparison {
 	groups := map[string][]*Summary{}
 	for i := range c.Policies {

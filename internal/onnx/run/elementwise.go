@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // broadcast returns the shape of an elementwise result of two tensors.
@@ -155,10 +156,8 @@ func smaller(x, y float32) float32 {
 }
 
 func divide(c *call) error {
-	for _, y := range c.in[1].Ints {
-		if y == 0 {
-			return errors.New("an integer is divided by 0")
-		}
+	if slices.Contains(c.in[1].Ints, 0) {
+		return errors.New("an integer is divided by 0")
 	}
 	return c.give(c.combine(c.in[0], c.in[1], func(x, y float32) float32 { return x / y }, func(x, y int64) int64 { return x / y }))
 }

@@ -131,16 +131,6 @@ type attribute struct {
 	kind   int64 // in AttributeProto
 }
 
-// The kinds of attributes.
-const (
-	attrFloat  = 1
-	attrInt    = 2
-	attrText   = 3
-	attrTensor = 4
-	attrFloats = 6
-	attrInts   = 7
-)
-
 // parseAttribute reads an AttributeProto, whose tensor may have at most most elements.
 func parseAttribute(message []byte, most int) (name string, a attribute, err error) {
 	err = fields(message, func(f field) (err error) {
