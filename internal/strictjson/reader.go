@@ -72,6 +72,15 @@ func (r *Reader) Fail(err error) {
 // read the value. There may be at most 32 names. The bits of the parameter need mark the required fields. If a required field is
 // missing, Object calls take for it too, and any read there sets an error. Object returns the set of fields that the object has.
 func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen uint32) {
+	return r.object(names, need, false, take)
+}
+
+// Fields is like Object, but skips the fields that are not in names. It is for formats of which a caller reads only a part.
+func (r *Reader) Fields(names []string, need uint32, take func(field int)) (seen uint32) {
+	return r.object(names, need, true, take)
+}
+
+func (r *Reader) object(names []string, need uint32, lenient bool, take func(field int)) (seen uint32) {
 	if !r.open('{') {
 		r.Refuse("an object")
 		return 0
@@ -79,7 +88,11 @@ func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen
 	depth := len(r.path)
 	r.path = append(r.path, step{})
 	for r.more('}') {
-		i := r.key(names, seen)
+		i := r.key(names, seen, lenient)
+		if i < 0 && lenient && r.err == nil {
+			r.skip()
+			continue
+		}
 		if i < 0 {
 			return seen
 		}
@@ -96,6 +109,34 @@ func (r *Reader) Object(names []string, need uint32, take func(field int)) (seen
 	}
 	r.path = r.path[:depth]
 	return seen
+}
+
+// Map reads an object with any names. For each field it calls the function take with the field's name, and take must read the
+// value. An object of more fields than the parameter most is an error; a field that occurs twice is not.
+func (r *Reader) Map(most int, take func(name string)) {
+	want := func() { r.Refuse(fmt.Sprintf("an object of at most %d fields", most)) }
+	if !r.open('{') {
+		want()
+		return
+	}
+	depth := len(r.path)
+	r.path = append(r.path, step{})
+	for n := 0; r.more('}'); n++ {
+		if n == most {
+			r.path = r.path[:depth]
+			want()
+			return
+		}
+		quoted, err := r.dec.ReadValue()
+		if err != nil {
+			r.syntax(err)
+			break
+		}
+		name, _ := jsontext.AppendUnquote(nil, quoted) // no error: it was read as a string
+		r.path[depth].name = cmp.Or(printable(name, longest), `""`)
+		take(r.share(name))
+	}
+	r.path = r.path[:depth]
 }
 
 // List reads a list. It calls the function take with the index of each element, from 0, and take must read the element. A list of
@@ -231,8 +272,9 @@ func (r *Reader) more(end jsontext.Kind) bool {
 	return r.err == nil
 }
 
-// key reads the name of a field that must be new, and returns its index in names, or -1 after an error.
-func (r *Reader) key(names []string, seen uint32) int {
+// key reads the name of a field that must be new, and returns its index in names. It returns -1 after an error, and for a name
+// that is not in names, which is an error unless the object may have other fields.
+func (r *Reader) key(names []string, seen uint32, lenient bool) int {
 	quoted, err := r.dec.ReadValue()
 	if err != nil {
 		r.syntax(err)
@@ -245,6 +287,7 @@ func (r *Reader) key(names []string, seen uint32) int {
 		i = index(names, name, 0)
 	}
 	switch {
+	case i < 0 && lenient:
 	case i < 0:
 		r.path = r.path[:len(r.path)-1]
 		r.err = fmt.Errorf("%s: unknown field, want one of this format's", r.where(cmp.Or(printable(name, longest), `""`)))

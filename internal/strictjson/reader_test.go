@@ -183,3 +183,41 @@ func FuzzReader(f *testing.F) {
 func equal(a, b node) bool {
 	return a.Number == b.Number && a.Text == b.Text && a.Flag == b.Flag && slices.EqualFunc(a.List, b.List, equal)
 }
+
+// TestFormatsThatAreReadInPart checks Fields, which skips what it does not know, and Map, which takes any name.
+func TestFormatsThatAreReadInPart(t *testing.T) {
+	read := func(text string) (n int64, all map[string]int64, err error) {
+		r := strictjson.New([]byte(text))
+		all = map[string]int64{}
+		r.Fields([]string{"n", "m"}, 1, func(field int) {
+			if field == 0 {
+				n = r.Number(0, 9)
+				return
+			}
+			r.Map(2, func(name string) { all[name] = r.Number(0, 9) })
+		})
+		r.End()
+		return n, all, r.Err()
+	}
+	n, all, err := read(`{"x":[{"n":1}],"m":{"\u0061/b":1,"":2},"x":{},"n":3}`)
+	if err != nil || n != 3 || len(all) != 2 || all["a/b"] != 1 || all[""] != 2 {
+		t.Errorf("read %d, %v, %v", n, all, err)
+	}
+	for text, want := range map[string]string{
+		`{"x":1}`:                             "n: missing, want a whole number from 0 to 9",
+		`{"n":1,"x":2,"n":1}`:                 "n: given twice",
+		`{"n":1,"x":[}`:                       "x[0]: ",
+		`{"n":1,"x":`:                         "x: unexpected EOF",
+		`{"n":1,"m":{"a":1,"b":2,"c":3}}`:     `m: "c", want an object of at most 2 fields`,
+		`{"n":1,"m":{"a":{}}}`:                "m.a: {}}}, want a whole number",
+		"{\"n\":1,\"m\":{\"\u202ea\":\"b\"}}": `m.\u202ea: "b", want a whole number`,
+		`{"n":1,"m":{"":"b"}}`:                `m."": "b", want a whole number`,
+		`{"n":1,"m":{"a"`:                     "m.a: unexpected EOF",
+		`{"n":1,"m":[]}`:                      "m: []}, want an object of at most 2 fields",
+		`[]`:                                  "text: [], want an object",
+	} {
+		if _, _, err := read(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
