@@ -72,6 +72,7 @@ func house() rules {
 			{2, "coordgraph/graph", "payoffs of the graph in a Gorgonia graph"},
 			{2, "env/backlog", "when the jobs that wait or run would end on one virtual machine"},
 			{2, "env/belief", "how long jobs are believed to run, and how fast, from jobs that have ended and from measured throughputs"},
+			{2, "env/intake", "clusters as kubectl and Slurm print them"},
 			{2, "env/physics", "the speed of a job under a placement"},
 			{2, "env/trace", "readers, windows, estimates, the generator of workloads and its fit"},
 			{2, "env/inference", "what the inference pool needs, foresees and lends"},

@@ -1,0 +1,187 @@
+package intake
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/strictjson"
+)
+
+// Kubectl reads what kubectl get nodes,pods,podgroups -A -o json prints, in one list or several.
+type Kubectl struct {
+	GPU                  string // the resource that counts GPUs
+	TypeLabel, RackLabel string // labels of nodes: the type of their GPUs and their rack; "" for none
+	MaxBytes             int64  // of each file
+	Now                  time.Time
+}
+
+// kubeCluster is the objects of a Kubernetes cluster.
+type kubeCluster struct {
+	*Kubectl
+	told   notes
+	nodes  map[string]*node
+	pods   []*pod // those that have not ended and request GPUs
+	groups map[gangKey]*podGroup
+	rest   []*pod          // the other pods that run
+	titles map[string]bool // of all pods
+}
+
+// Read returns the State of the nodes, pods and groups in the files. Nodes without GPUs are left out, and so are pods that have
+// ended. Pods without GPUs count by the CPU and memory that they use up on their nodes.
+func (c *Kubectl) Read(files ...File) (*Result, error) {
+	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[gangKey]*podGroup{}, titles: map[string]bool{}}
+	for i := range files {
+		if err := files[i].read(c.MaxBytes, k.readList); err != nil {
+			return nil, err
+		}
+	}
+	state, err := k.state()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", joined(files), err)
+	}
+	return &Result{state, k.told}, nil
+}
+
+func joined(files []File) string {
+	var all []string
+	for i := range files {
+		all = append(all, files[i].Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// readList reads a list of objects. A list of one kind need not repeat it in its items.
+func (k *kubeCluster) readList(r *strictjson.Reader) {
+	common := ""
+	items := elements(r, "items", []string{"kind"}, func(int) { common = name(r) })
+	for _, item := range items {
+		kind, version := "", ""
+		r.Return(item.path, item.at)
+		object(r, []string{"kind", "apiVersion"}, func(field string) {
+			if field == "kind" {
+				kind = name(r)
+			} else {
+				version = name(r)
+			}
+		})
+		r.Return(item.path, item.at)
+		switch cmp.Or(kind, strings.TrimSuffix(common, "List")) {
+		case "Node":
+			k.addNode(r)
+		case "Pod":
+			k.addPod(r)
+		case "PodGroup":
+			k.addGroup(r, strings.HasPrefix(version, "scheduling.k8s.io/"))
+		default:
+			k.told.add("objects that are no Node, Pod or PodGroup, ignored", cmp.Or(kind, "one without a kind"))
+		}
+		if r.Err() != nil {
+			return
+		}
+	}
+}
+
+func (k *kubeCluster) addNode(r *strictjson.Reader) {
+	n := k.readNode(r)
+	if k.nodes[n.name] != nil {
+		r.Bad("metadata.name", n.name, "each node once")
+	}
+	k.nodes[n.name] = n
+}
+
+func (k *kubeCluster) addGroup(r *strictjson.Reader, native bool) {
+	g := readPodGroup(r, native)
+	kind := "group"
+	if native {
+		kind = "native group"
+	}
+	k.groups[gangKey{kind, g.namespace, g.name, ""}] = g
+}
+
+// addPod keeps a pod that has not ended. It notes what of it a snapshot cannot represent.
+func (k *kubeCluster) addPod(r *strictjson.Reader) {
+	p := k.readPod(r)
+	title := p.title()
+	if r.Err() != nil || p.phase == "Succeeded" || p.phase == "Failed" {
+		return
+	}
+	if k.titles[title] {
+		r.Bad("metadata.name", title, "each pod once")
+	}
+	k.titles[title] = true
+	slices.Sort(p.others)
+	for _, resource := range slices.Compact(p.others) {
+		if p.gpus > 0 {
+			k.told.add("pods with GPUs that also ask for "+resource+", which a snapshot does not model", title)
+		} else {
+			k.told.add("pods that ask for "+resource+" and for no "+k.GPU+", left out", title)
+		}
+	}
+	if p.claims {
+		k.told.add("pods with resource claims, whose devices are not counted", title)
+	}
+	switch {
+	case p.gpus == 0 && p.node != "":
+		k.rest = append(k.rest, p)
+	case p.gpus == 0:
+	case p.node == "" && p.gated:
+		k.told.add("pods with scheduling gates, left out", title)
+	case p.node == "" && p.deleting:
+		k.told.add("waiting pods that are being deleted, left out", title)
+	default:
+		for _, field := range p.constraints.others {
+			k.told.add("pods whose required "+field+" a snapshot cannot represent", title)
+		}
+		k.pods = append(k.pods, p)
+	}
+}
+
+// state returns the State of all that was read.
+func (k *kubeCluster) state() (*cluster.State, error) {
+	if len(k.nodes) == 0 {
+		return nil, fmt.Errorf("no nodes, want the output of kubectl get nodes,pods -A -o json")
+	}
+	for _, p := range k.rest {
+		if n := k.nodes[p.node]; n != nil {
+			n.others.add(amounts{cpuMilli: p.cpuMilli, memBytes: p.memBytes})
+		}
+	}
+	k.pods = slices.DeleteFunc(k.pods, func(p *pod) bool {
+		n := k.nodes[p.node]
+		if p.node != "" && n == nil {
+			k.told.add("pods on nodes that are not in the input, left out", fmt.Sprintf("%s on %s", p.title(), p.node))
+			return true
+		}
+		if n != nil {
+			n.gpus += p.gpus
+		}
+		return false
+	})
+	where := &places{known: map[string]*cluster.ServerSet{}, sets: cluster.ServerSets{}}
+	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
+		n := k.nodes[name]
+		if n.gpus > n.has.gpus {
+			k.told.add("nodes whose pods hold more GPUs than are allocatable: they are taken to have as many as are held", name)
+		}
+		if n.gpus = max(n.gpus, n.has.gpus); n.gpus > cluster.MaxGPUs {
+			return nil, fmt.Errorf("pods on node %s hold %d GPUs, want at most %d", name, n.gpus, cluster.MaxGPUs)
+		}
+		if n.gpus > 0 {
+			n.id = cluster.ServerID(len(where.nodes))
+			where.nodes = append(where.nodes, n)
+		}
+	}
+	if len(where.nodes) == 0 {
+		return nil, fmt.Errorf("%d nodes, none with allocatable %s, want at least one", len(k.nodes), k.GPU)
+	}
+	var jobs []job
+	for _, g := range k.gangs() {
+		jobs = append(jobs, k.jobsOf(g, where)...)
+	}
+	return build(k.servers(where.nodes), jobs, k.Now, &k.told)
+}

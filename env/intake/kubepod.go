@@ -1,0 +1,204 @@
+package intake
+
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/internal/strictjson"
+)
+
+// The keys by which pods name their gangs and users tell what they know; clustergym-kube reads the same.
+const (
+	groupLabel     = "scheduling.x-k8s.io/pod-group"
+	jobLabel       = "batch.kubernetes.io/job-name"
+	poolLabel      = "clustergym.dev/pool" // on nodes
+	minMemberNote  = "clustergym.dev/min-member"
+	minWorkersNote = "clustergym.dev/min-workers"
+	maxWorkersNote = "clustergym.dev/max-workers"
+	estimateNote   = "clustergym.dev/estimate"
+	modelNote      = "clustergym.dev/model"
+)
+
+func isNote(key string) bool {
+	switch key {
+	case minMemberNote, minWorkersNote, maxWorkersNote, estimateNote, modelNote:
+		return true
+	}
+	return false
+}
+
+// meta is the metadata of an object.
+type meta struct {
+	name, namespace string
+	labels          map[string]string
+	notes           map[string]string // annotations for which isNote is true
+	created         time.Time
+	deleting        bool
+	owner           owner
+}
+
+// owner is the controller of a pod.
+type owner struct{ kind, name, uid string }
+
+func (m *meta) title() string {
+	if m.namespace == "" {
+		return m.name
+	}
+	return m.namespace + "/" + m.name
+}
+
+var metaFields = []string{
+	"name", "namespace", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "ownerReferences",
+}
+
+// readMeta reads the metadata of an object. It keeps the labels that are wanted.
+func readMeta(r *strictjson.Reader, label func(string) bool) (m meta) {
+	object(r, metaFields, func(field string) {
+		switch field {
+		case "name":
+			m.name = name(r)
+		case "namespace":
+			m.namespace = name(r)
+		case "labels":
+			m.labels = wanted(r, label)
+		case "annotations":
+			m.notes = wanted(r, isNote)
+		case "creationTimestamp":
+			m.created = moment(r)
+		case "deletionTimestamp":
+			m.deleting = !moment(r).IsZero()
+		case "ownerReferences":
+			list(r, func(int) {
+				var o owner
+				controls := false
+				object(r, []string{"kind", "name", "uid", "controller"}, func(field string) {
+					switch field {
+					case "kind":
+						o.kind = name(r)
+					case "name":
+						o.name = name(r)
+					case "uid":
+						o.uid = name(r)
+					case "controller":
+						controls = !r.Null() && r.Flag()
+					}
+				})
+				if controls {
+					m.owner = o
+				}
+			})
+		}
+	})
+	return m
+}
+
+// pod is a pod that has not ended.
+type pod struct {
+	meta
+	amounts
+	node        string // "" if it waits
+	group       string // its PodGroup of Kubernetes itself
+	phase       string
+	gated       bool
+	claims      bool // it asks for devices by resource claims
+	started     time.Time
+	constraints constraints
+}
+
+var podFields = []string{
+	"nodeName", "containers", "initContainers", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
+	"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
+}
+
+func (c *Kubectl) readPod(r *strictjson.Reader) *pod {
+	p := &pod{}
+	object(r, []string{"metadata", "spec", "status"}, func(field string) {
+		switch field {
+		case "metadata":
+			p.meta = readMeta(r, func(key string) bool { return key == groupLabel || key == jobLabel })
+		case "spec":
+			c.readPodSpec(r, p)
+		case "status":
+			p.readStatus(r)
+		}
+	})
+	if p.name == "" {
+		r.Bad("metadata.name", `""`, "the name of the pod")
+	}
+	return p
+}
+
+func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
+	var run, sidecars, peak, overhead, whole amounts
+	object(r, podFields, func(field string) {
+		switch field {
+		case "nodeName":
+			p.node = name(r)
+		case "containers":
+			list(r, func(int) {
+				a, _ := c.container(r)
+				run.add(a)
+			})
+		case "initContainers":
+			list(r, func(int) {
+				if a, stays := c.container(r); stays {
+					sidecars.add(a)
+					peak.atLeast(sidecars)
+				} else {
+					a.add(sidecars)
+					peak.atLeast(a)
+				}
+			})
+		case "overhead":
+			overhead = c.amounts(r)
+		case "resources":
+			whole = c.requests(r)
+		case "schedulingGates":
+			list(r, func(int) { p.gated = true; r.Skip() })
+		case "schedulingGroup":
+			object(r, []string{"podGroupName"}, func(string) { p.group = name(r) })
+		case "resourceClaims":
+			list(r, func(int) { p.claims = true; r.Skip() })
+		default:
+			p.constraints.read(r, field)
+		}
+	})
+	run.add(sidecars)
+	run.atLeast(peak)
+	if whole.saysCPU {
+		run.cpuMilli = whole.cpuMilli
+	}
+	if whole.saysMem {
+		run.memBytes = whole.memBytes
+	}
+	run.add(overhead)
+	p.amounts = run
+}
+
+// container reads what a container requests, and whether it runs as long as the pod if it is an init container.
+func (c *Kubectl) container(r *strictjson.Reader) (a amounts, stays bool) {
+	object(r, []string{"resources", "restartPolicy"}, func(field string) {
+		switch field {
+		case "resources":
+			a = c.requests(r)
+		case "restartPolicy":
+			stays = name(r) == "Always"
+		}
+	})
+	return a, stays
+}
+
+func (c *Kubectl) requests(r *strictjson.Reader) (a amounts) {
+	object(r, []string{"requests"}, func(string) { a = c.amounts(r) })
+	return a
+}
+
+func (p *pod) readStatus(r *strictjson.Reader) {
+	object(r, []string{"phase", "startTime"}, func(field string) {
+		switch field {
+		case "phase":
+			p.phase = name(r)
+		case "startTime":
+			p.started = moment(r)
+		}
+	})
+}

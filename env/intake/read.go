@@ -1,0 +1,138 @@
+package intake
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/strictjson"
+)
+
+// File is an input.
+type File struct {
+	Name string // for errors
+	io.Reader
+}
+
+// Result is what a cluster's tools report about it.
+type Result struct {
+	State *cluster.State
+	Notes []Note
+}
+
+// Limits of the input, which hold while it is read. The length of the text is an argument.
+const (
+	mostObjects = 1 << 21 // nodes, pods and groups, or jobs
+	mostEntries = 1 << 10 // of each list and map within one of them
+	longestText = 1 << 16 // bytes of a text that is not a name
+)
+
+// read calls the function parse with a reader of the file's text. It returns an error for a text of more bytes than the parameter
+// most, and the error of the reader.
+func (f *File) read(most int64, parse func(r *strictjson.Reader)) error {
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	if int64(len(text)) > most {
+		return fmt.Errorf("%s: more than %d bytes", f.Name, most)
+	}
+	r := strictjson.New(text)
+	parse(r)
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("%s: line %d: %w", f.Name, r.Line(), err)
+	}
+	return nil
+}
+
+// element is an element of a list: where its text is, and its path.
+type element struct {
+	path string
+	at   strictjson.Place
+}
+
+// elements finds the list with the given name in an object that is the whole text, and returns its elements. It calls the
+// function also with the index in others of each of these fields that the object has; also must read the field.
+func elements(r *strictjson.Reader, name string, others []string, also func(i int)) (list []element) {
+	fields := append([]string{name}, others...)
+	r.Fields(fields, 1, func(field int) {
+		if field > 0 {
+			also(field - 1)
+			return
+		}
+		r.List(mostObjects, func(i int) {
+			list = append(list, element{fmt.Sprintf("%s[%d]", name, i), r.Skip()})
+		})
+	})
+	r.End()
+	return list
+}
+
+// object reads the fields with the given names of an object. It skips others, and reads null as an object without fields.
+func object(r *strictjson.Reader, names []string, take func(name string)) {
+	if !r.Null() {
+		r.Fields(names, 0, func(field int) { take(names[field]) })
+	}
+}
+
+// list reads a list, or null as an empty list.
+func list(r *strictjson.Reader, take func(i int)) {
+	if !r.Null() {
+		r.List(mostEntries, take)
+	}
+}
+
+// name reads printable text of at most names.Longest bytes, or null as "".
+func name(r *strictjson.Reader) string {
+	if r.Null() {
+		return ""
+	}
+	s, ok := r.String(names.Longest)
+	if !ok || !names.OK(s) {
+		r.Refuse(fmt.Sprintf("at most %d bytes of printable text", names.Longest))
+	}
+	return s
+}
+
+// text reads text of at most longestText bytes that is not shown to anyone, or null as "".
+func text(r *strictjson.Reader) string {
+	if r.Null() {
+		return ""
+	}
+	s, ok := r.String(longestText)
+	if !ok {
+		r.Refuse(fmt.Sprintf("a text of at most %d bytes", longestText))
+	}
+	return s
+}
+
+// wanted reads the texts of a map whose keys are wanted, or null as an empty map. It skips the other values.
+func wanted(r *strictjson.Reader, want func(key string) bool) map[string]string {
+	if r.Null() {
+		return nil
+	}
+	m := map[string]string{}
+	r.Map(mostEntries, func(key string) {
+		if want(key) {
+			m[key] = name(r)
+		} else {
+			r.Skip()
+		}
+	})
+	return m
+}
+
+// moment reads a time such as 2026-11-24T08:00:00Z, or null as the zero time.
+func moment(r *strictjson.Reader) time.Time {
+	s := name(r)
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		r.Refuse("a time such as 2026-11-24T08:00:00Z")
+	}
+	return t
+}
