@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -22,6 +23,7 @@ type planOptions struct {
 	key      string
 	physics  string
 	job      string
+	assume   time.Duration
 	seed     uint64
 	example  bool
 }
@@ -37,7 +39,8 @@ and why the other jobs wait. The command changes nothing. For a start it also pr
 that would be left there, and a job that could have started instead. --job explains the decision about one job at length,
 server by server. docs/what-if.md explains how to read the output. To play the snapshot on to its end, use whatif.
 
-A snapshot is a JSON file of servers and jobs: --example prints a small one. Times are in seconds. If the CPU or memory of a
+A snapshot is a JSON file of servers and jobs: the snapshot command makes one of your cluster, and --example prints a small
+one. Policies that need estimates refuse jobs without one, unless --assume gives them one. Times are in seconds. If the CPU or memory of a
 server is null, it is not modelled. A waiting job has the state "pending". A job may also have min_workers, max_workers and a
 tenant. A server may have the pool "inference"; it takes training jobs only while it is on_loan. Unknown fields are errors.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
@@ -54,6 +57,7 @@ tenant. A server may have the pool "inference"; it takes training jobs only whil
 		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
 	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics ls")
+	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
@@ -95,6 +99,9 @@ func planFile(a *app, opts planOptions) (*plan, error) {
 }
 
 func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
+	if opts.assume < 0 {
+		return nil, nil, nil, cmdline.Usage("--assume %v: want 0 or more", opts.assume)
+	}
 	from, err := a.verifier(opts.key)
 	if err != nil {
 		return nil, nil, nil, err
@@ -111,9 +118,25 @@ func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decisi
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if n := assume(state, opts.assume); n > 0 {
+		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.assume)
+	}
 	state.SetProfile(physics.Profiled(model))
 	out, why, err := decide.Plan(state, p, opts.seed)
 	return state, (*plan)(out), why, err
+}
+
+// assume gives an estimate to each job that has none, and returns how many these are. It does nothing if the estimate is 0.
+func assume(s *cluster.State, estimate time.Duration) (n int) {
+	for i := range s.Jobs() {
+		id := cluster.JobID(i)
+		if spec := *s.Spec(id); spec.Estimate == 0 && estimate > 0 {
+			spec.Estimate = estimate
+			s.Revise(id, &spec)
+			n++
+		}
+	}
+	return n
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {

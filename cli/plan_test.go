@@ -99,3 +99,21 @@ func TestPlanExplainsOneJob(t *testing.T) {
 		t.Errorf("second job that waits: %+v", w)
 	}
 }
+
+func TestPlanAssumesEstimates(t *testing.T) {
+	unknown := file(t, "unknown.json", strings.ReplaceAll(must(t, "plan", "--example").out, `"estimate_s":18000,`, ""))
+	ask := func(more ...string) said {
+		return command(t, append([]string{"plan", "--snapshot", unknown, "--policy", "sjf"}, more...)...)
+	}
+	if s := ask(); s.code != cmdline.CodeError || !strings.Contains(s.talk, "bert-large") {
+		t.Errorf("without an estimate: exit code %d\n%s", s.code, s.talk)
+	}
+	s := ask("--assume", "5h")
+	contains(t, s.talk, "1 job without an estimate: assumed to run 5h0m0s")
+	if whole := must(t, "plan", "--snapshot", file(t, "known.json", must(t, "plan", "--example").out), "--policy", "sjf"); s.out != whole.out {
+		t.Errorf("the plan is\n%s\nwant that with the estimate in the snapshot\n%s", s.out, whole.out)
+	}
+	if s := ask("--assume", "-1s"); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "--assume") {
+		t.Errorf("a negative estimate: exit code %d\n%s", s.code, s.talk)
+	}
+}
