@@ -11,13 +11,29 @@ import (
 )
 
 // TestThePageOfWhatIf checks that the commands of docs/what-if.md print what the page shows.
-func TestThePageOfWhatIf(t *testing.T) {
-	path, err := filepath.Abs("../docs/what-if.md")
+func TestThePageOfWhatIf(t *testing.T) { checkPage(t, "what-if.md", 5) }
+
+// TestTheSnapshotsPage checks that the commands of docs/snapshots.md print what the page shows, with the files of testdata/snapshot.
+func TestTheSnapshotsPage(t *testing.T) {
+	checkPage(t, "snapshots.md", 6, "kubectl.json", "nodes.json", "squeue.json")
+}
+
+// checkPage checks that the commands in the console blocks of a page of docs print what the page shows. They run in a folder with
+// the given files of testdata/snapshot. The page must have at least the given number of commands.
+func checkPage(t *testing.T, name string, least int, files ...string) {
+	t.Helper()
+	path, err := filepath.Abs("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := read(t, path)
-	t.Chdir(t.TempDir())
+	page, folder := read(t, path), t.TempDir()
+	for _, name := range files {
+		text := read(t, filepath.Join("testdata", "snapshot", name))
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
 	var said []string
 	inside, asked := false, 0
 	for line := range strings.Lines(page) {
@@ -41,7 +57,7 @@ func TestThePageOfWhatIf(t *testing.T) {
 		}
 		page = got
 	}
-	if got != page || asked < 5 {
+	if got != page || asked < least {
 		t.Errorf("with what its %d commands print, the page is\n%s", asked, got)
 	}
 }

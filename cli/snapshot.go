@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/intake"
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+func newSnapshotCmd(a *app) *cobra.Command {
+	return cmdline.NewGroup("snapshot", "Make a snapshot of a Kubernetes or Slurm cluster",
+		`A snapshot is a JSON file of a cluster's servers and jobs at one instant, which plan, whatif and serve read. These
+commands make one of what the tools of a cluster print. docs/snapshots.md describes the format, and what becomes of
+nodes, pods and jobs.`,
+		newSnapshotKubectlCmd(a), newSnapshotSlurmCmd(a))
+}
+
+// intakeFlags are the flags of all commands that make snapshots.
+type intakeFlags struct {
+	now      string
+	maxBytes int64
+}
+
+func (o *intakeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.now, "now", "", "when the input was printed, such as 2026-11-24T08:00:00Z (default the present)")
+	cmd.Flags().Int64Var(&o.maxBytes, "max-bytes", 256<<20, "largest file to read, in bytes")
+}
+
+func (o *intakeFlags) time() (time.Time, error) {
+	if o.maxBytes < 1 {
+		return time.Time{}, cmdline.Usage("--max-bytes %d: want at least 1", o.maxBytes)
+	}
+	if o.now == "" {
+		return time.Now(), nil
+	}
+	now, err := time.Parse(time.RFC3339, o.now)
+	if err != nil {
+		return time.Time{}, cmdline.Usage("--now %q: want a time such as 2026-11-24T08:00:00Z", o.now)
+	}
+	return now, nil
+}
+
+type kubectlOptions struct {
+	intakeFlags
+	gpu, kind, rack string
+}
+
+func newSnapshotKubectlCmd(a *app) *cobra.Command {
+	var opts kubectlOptions
+	cmd := &cobra.Command{
+		Use:   "kubectl [FILE]...",
+		Short: "Make a snapshot of what kubectl get prints",
+		Long: cmdline.Long(`
+Reads the lists of nodes and pods that kubectl get prints with -o json, and writes a snapshot to standard output. If the lists
+also contain the PodGroups of Kubernetes or of the scheduler-plugins project, these define gangs. Without FILE it reads
+standard input.
+
+Servers are the nodes with allocatable GPUs. A node that is unschedulable or not ready is down or, if pods still run there,
+has its free GPUs out of order. Pods without GPUs use up CPU and memory of their nodes. Jobs are the pods that request GPUs
+and have not ended: together those of one PodGroup or of one owner such as a Job, otherwise each by itself. Each GPU of a pod
+becomes a worker. Kubernetes does not report which GPUs a pod holds; each gets the lowest that are free. The annotation
+clustergym.dev/estimate of a pod or PodGroup, such as 36h, is the job's estimate.
+
+Warnings on standard error say what the snapshot cannot represent: one line for each kind, with a count and an example.
+`),
+		Example: `  kubectl get nodes,pods -A -o json | clustergym snapshot kubectl > cluster.json
+  clustergym snapshot kubectl nodes.json pods.json podgroups.json > cluster.json
+  clustergym snapshot kubectl --gpu amd.com/gpu --gpu-label amd.com/gpu.product-name cluster-dump.json > cluster.json`,
+		RunE: func(_ *cobra.Command, args []string) error { return runSnapshotKubectl(a, opts, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.gpu, "gpu", "nvidia.com/gpu", "resource that counts GPUs")
+	f.StringVar(&opts.kind, "gpu-label", "nvidia.com/gpu.product", "label of nodes with the type of their GPUs")
+	f.StringVar(&opts.rack, "rack-label", "", "label of nodes with their rack, such as topology.kubernetes.io/rack")
+	opts.add(cmd)
+	return cmd
+}
+
+func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
+	now, err := opts.time()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		paths = []string{"-"}
+	}
+	files, done, err := openAll(a, paths...)
+	if err != nil {
+		return err
+	}
+	defer done()
+	from := intake.Kubectl{GPU: opts.gpu, TypeLabel: opts.kind, RackLabel: opts.rack, MaxBytes: opts.maxBytes, Now: now}
+	result, err := from.Read(files...)
+	if err != nil {
+		return err
+	}
+	return writeTaken(a, result)
+}
+
+type slurmOptions struct {
+	intakeFlags
+	nodes, jobs string
+	limit       bool
+}
+
+func newSnapshotSlurmCmd(a *app) *cobra.Command {
+	var opts slurmOptions
+	cmd := &cobra.Command{
+		Use:   "slurm --nodes nodes.json --jobs squeue.json",
+		Short: "Make a snapshot of what scontrol and squeue print",
+		Long: cmdline.Long(`
+Reads what scontrol show nodes --json and squeue --json print, in the formats of Slurm's data_parser v0.0.39 to v0.0.43, and
+writes a snapshot to standard output.
+
+Servers are the nodes with the generic resource gpu. A node that is down, draining or in maintenance is down or, if jobs still
+run there, has its free GPUs out of order. Jobs without GPUs use up CPU and memory of their nodes. A job may use the nodes of
+its partitions, without those that it excludes. Its account becomes the tenant. Each waiting task of an array becomes a job.
+Jobs that Slurm would not start, such as held ones and those with a dependency, are left out. Users tend to set time limits
+far too high, so that a limit counts as an estimate only with --limit-as-estimate.
+
+Warnings on standard error say what the snapshot cannot represent: one line for each kind, with a count and an example.
+`),
+		Example: `  scontrol show nodes --json > nodes.json
+  squeue --json > squeue.json
+  clustergym snapshot slurm --nodes nodes.json --jobs squeue.json > cluster.json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runSnapshotSlurm(a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.nodes, "nodes", "", "file of the nodes; - for standard input")
+	f.StringVar(&opts.jobs, "jobs", "", "file of the jobs; - for standard input")
+	f.BoolVar(&opts.limit, "limit-as-estimate", false, "take the time limit of a job as its estimate")
+	opts.add(cmd)
+	cmdline.Require(cmd, "nodes", "jobs")
+	return cmd
+}
+
+func runSnapshotSlurm(a *app, opts slurmOptions) error {
+	now, err := opts.time()
+	if err != nil {
+		return err
+	}
+	files, done, err := openAll(a, opts.nodes, opts.jobs)
+	if err != nil {
+		return err
+	}
+	defer done()
+	from := intake.Slurm{LimitAsEstimate: opts.limit, MaxBytes: opts.maxBytes, Now: now}
+	result, err := from.Read(files[0], files[1])
+	if err != nil {
+		return err
+	}
+	return writeTaken(a, result)
+}
+
+// openAll opens files. The path - stands for standard input, once. The caller must call done.
+func openAll(a *app, paths ...string) (files []intake.File, done func(), err error) {
+	var open []*os.File
+	done = func() {
+		for _, f := range open {
+			_ = f.Close() // it was only read
+		}
+	}
+	standard := false
+	for _, path := range paths {
+		if path == "-" {
+			if standard {
+				done()
+				return nil, nil, cmdline.Usage("standard input: want it for one file only")
+			}
+			standard = true
+			files = append(files, intake.File{Name: "standard input", Reader: a.In})
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			done()
+			return nil, nil, fmt.Errorf("read cluster: %w", err)
+		}
+		open = append(open, f)
+		files = append(files, intake.File{Name: path, Reader: f})
+	}
+	return files, done, nil
+}
+
+// writeTaken writes the snapshot to standard output, and to standard error what it contains and what it does not represent.
+func writeTaken(a *app, result *intake.Result) error {
+	for i := range result.Notes {
+		a.Warn(&result.Notes[i])
+	}
+	var text bytes.Buffer
+	if err := result.State.WriteSnapshot(&text); err != nil {
+		return err
+	}
+	back, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes())) // it obeys more limits than the writer
+	if err != nil {
+		return fmt.Errorf("the snapshot cannot be read back: %w", err)
+	}
+	gpus := 0
+	for i := range back.Servers() {
+		gpus += int(back.Server(cluster.ServerID(i)).GPUs)
+	}
+	a.Say("%s with %s; %s, %d waiting", phrase.Count(back.Servers(), "server"), phrase.Count(gpus, "GPU"),
+		phrase.Count(len(back.Running()), "running job"), len(back.Pending()))
+	_, err = text.WriteTo(a.Out)
+	return err
+}
