@@ -22,7 +22,8 @@ func TestSnapshotsOfClusters(t *testing.T) {
 			[]string{"warning: pods with scheduling gates, left out: 1, for example nlp/queued", "4 servers with 28 GPUs; 3 running jobs, 3 waiting",
 				"pods that ask for nvidia.com/mig-1g.10gb and for no nvidia.com/gpu, left out: 3, for example vision/slice-0"}},
 		{"slurm", []string{"slurm", "--limit-as-estimate", "--nodes", at("nodes.json"), "--jobs", at("squeue.json")},
-			[]string{"warning: waiting jobs without GPUs, left out: 1, for example 1014", "6 servers with 24 GPUs; 3 running jobs, 5 waiting"}},
+			[]string{"warning: waiting jobs without GPUs, left out: 1, for example 1014",
+				"warning: waiting jobs that Slurm holds back (Dependency), left out: 1, for example 1013", "6 servers with 24 GPUs; 3 running jobs, 5 waiting"}},
 	} {
 		s := must(t, slices.Concat([]string{"snapshot"}, c.args, now)...)
 		golden(t, at(c.name+".golden.json"), s.out, *updatePlans)
