@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 func main() {
@@ -25,7 +26,7 @@ func main() {
 	joint := flag.Bool("joint", false, "let each agent name a number of its own")
 	prior := flag.Bool("prior", false, "name what the prior would choose")
 	steps := flag.Int("steps", 200, "how many steps to play")
-	quiet := flag.Bool("quiet", false, "print no digests, to measure the time")
+	quiet := flag.Bool("quiet", false, "print no digests, but the CPU seconds of the steps")
 	flag.Parse()
 	out := io.Writer(os.Stdout)
 	if *quiet {
@@ -37,7 +38,7 @@ func main() {
 	}
 }
 
-// play plays n environments. If out is not nil, it prints a line of digests for every step.
+// play plays n environments. If out is not nil, it prints a line of digests for every step, else the CPU seconds of all steps.
 func play(out io.Writer, n, steps int, joint, prior bool) error {
 	envs, seeds := make([]env.Env, n), make([]uint64, n)
 	for i := range envs {
@@ -55,6 +56,10 @@ func play(out io.Writer, n, steps int, joint, prior bool) error {
 	if err := v.Reset(seeds, ts); err != nil {
 		return err
 	}
+	for i := range joints {
+		joints[i] = make([]game.Action, v.Spec(i).Agents)
+	}
+	before := cmdline.CPUTime()
 	for t := range steps {
 		if out != nil {
 			if err := describe(out, ts); err != nil {
@@ -62,11 +67,14 @@ func play(out io.Writer, n, steps int, joint, prior bool) error {
 			}
 		}
 		for i := range ts {
-			joints[i] = choose(&ts[i], t, joint, prior)
+			choose(&ts[i], t, joint, prior, joints[i])
 		}
 		if err := v.Step(joints, ts); err != nil {
 			return err
 		}
+	}
+	if out == nil {
+		fmt.Println((cmdline.CPUTime() - before).Seconds())
 	}
 	return nil
 }
@@ -99,15 +107,15 @@ func create() (env.Env, error) {
 	})
 }
 
-func choose(ts *env.TimeStep, t int, joint, prior bool) []game.Action {
-	actions := make([]game.Action, ts.Spec().Agents)
+// choose fills the actions of step t.
+func choose(ts *env.TimeStep, t int, joint, prior bool, actions []game.Action) {
 	if prior {
 		ts.Unanimous(ts.Prior, actions)
-		return actions
+		return
 	}
 	if !joint {
 		ts.Unanimous(game.Action(t%(len(ts.List)+1)), actions)
-		return actions
+		return
 	}
 	for i := range actions {
 		var legal []game.Action
@@ -118,7 +126,6 @@ func choose(ts *env.TimeStep, t int, joint, prior bool) []game.Action {
 		}
 		actions[i] = legal[(t+i)%len(legal)]
 	}
-	return actions
 }
 
 // describe prints the digests of all environments as a line of JSON.
