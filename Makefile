@@ -73,7 +73,7 @@ python-test: ## test the Python package: build its wheel, install it into bin/py
 	rm -rf bin/wheels
 	$(MAKE) wheel WHEELS="$$($(GO) env GOOS)/$$($(GO) env GOARCH)"
 	$(PYTHON_VENV)/bin/pip install -q --no-deps --force-reinstall bin/wheels/*.whl
-	$(PYTHON_VENV)/bin/pytest -q -p no:cacheprovider python
+	$(PYTHON_VENV)/bin/pytest -q -rs -p no:cacheprovider python
 
 $(PYTHON_STAMP):
 	rm -rf $(PYTHON_VENV) && $(PYTHON) -m venv $(PYTHON_VENV)

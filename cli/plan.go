@@ -40,9 +40,10 @@ that would be left there, and a job that could have started instead. --job expla
 server by server. docs/what-if.md explains how to read the output. To play the snapshot on to its end, use whatif.
 
 A snapshot is a JSON file of servers and jobs: the snapshot command makes one of your cluster, and --example prints a small
-one. Policies that need estimates refuse jobs without one, unless --assume gives them one. Times are in seconds. If the CPU or memory of a
-server is null, it is not modelled. A waiting job has the state "pending". A job may also have min_workers, max_workers and a
-tenant. A server may have the pool "inference"; it takes training jobs only while it is on_loan. Unknown fields are errors.
+one. Policies that need estimates refuse jobs without one, unless --assume gives them one. Times are in seconds. If the CPU
+or memory of a server is null, it is not modelled. A waiting job has the state "pending". A job may also have min_workers,
+max_workers and a tenant. A server may have the pool "inference"; it takes training jobs only while it is on_loan.
+Unknown fields are errors.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym plan --example > cluster.json
   clustergym plan --snapshot cluster.json --policy sjfskip

@@ -9,6 +9,7 @@ import ast
 import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent / "clustergym"
@@ -61,7 +62,7 @@ def text(doc: str) -> str:
     for block in re.split(r"\n\s*\n", doc):
         first, _, rest = block.partition("\n")
         if match := SECTION.match(first):
-            parts.append(f"**{match[1]}**\n\n" + entries(match[1], inspect.cleandoc(rest)))
+            parts.append(f"**{match[1]}**\n\n" + entries(match[1], textwrap.dedent(rest).strip()))
         else:
             parts.append(block)
     return "\n\n".join(parts)
