@@ -117,6 +117,10 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
         """Returns the schedule of the episode until now, as text or an image."""
         return _spaces.picture(self._child, self.render_mode)
 
+    def metrics(self) -> dict[str, Any]:
+        """Returns the metrics of the episode, as in results.json of `clustergym eval`; before its end those of what happened."""
+        return self._child.picture()["metrics"]
+
     def close(self) -> None:
         """Ends the child process."""
         self._child.close()

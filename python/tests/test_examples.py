@@ -27,7 +27,10 @@ def test_example(name, args, says):
 
 @pytest.mark.parametrize(
     ("name", "package", "args", "says"),
-    [("maskable_ppo.py", "sb3_contrib", ["--steps", "64", "--envs", "4", "--rollout", "16", "--windows", "1"], "maskable_ppo ")],
+    [
+        ("maskable_ppo.py", "sb3_contrib", ["--steps", "64", "--envs", "4", "--rollout", "16", "--windows", "1"], "maskable_ppo "),
+        ("mappo.py", "torchrl", ["--steps", "128", "--envs", "4", "--rollout", "16", "--windows", "1"], "mappo "),
+    ],
 )
 def test_example_with_torch(name, package, args, says):
     pytest.importorskip(package, reason=f"{name} needs {package}, which `make python-test` does not install: torch is large")

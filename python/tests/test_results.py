@@ -41,6 +41,18 @@ def test_a_policy_in_python_plays_the_same_episodes(settings):
         assert frame[frame.policy == "sjfskip"].groupby("window").mean_jct_s.nunique().eq(2).all()
 
 
+def test_a_team_in_python_plays_the_same_episodes():
+    game = {"settings": {"cluster.servers": 4}, "prior": "sjfskip"}
+    env = clustergym.parallel_env("embedded-small-v1", split="test", case_seed=1, **game)
+    want = clustergym.evaluate("embedded-small-v1", ["sjfskip"], windows=2, settings=game["settings"])
+    for window, expected in enumerate(want.mean_jct_s):
+        _, infos = env.reset(seed=window)
+        while env.agents:
+            *_, infos = env.step(env.unanimous(infos["server_0"]["prior"]))
+        assert env.metrics()["mean_jct_s"] == expected
+    env.close()
+
+
 def test_evaluate_refuses():
     with pytest.raises(ValueError, match="the baseline mine is a function"):
         clustergym.evaluate("embedded-small-v1", {"mine": lambda observation, info: 0}, baseline="mine")
