@@ -44,14 +44,14 @@ class Candidates(BaseFeaturesExtractor):
 envs = make_vec_env(
     "clustergym/Cluster-v1", args.envs, seed=args.seed, env_kwargs={"scenario": SCENARIO, "window": 8, **GAME}
 )
-envs = VecNormalize(envs, norm_obs=False, gamma=0.995)  # rewards of about 1; features are within bounds already
+envs = VecNormalize(envs, norm_obs=False, gamma=1.0)  # rewards of about 1; features are within bounds already
 model = MaskablePPO(
     "MultiInputPolicy",
     envs,
     n_steps=args.rollout,
     batch_size=args.envs * args.rollout // 4,
     n_epochs=4,
-    gamma=0.995,
+    gamma=1.0,
     gae_lambda=0.98,
     ent_coef=0.003,
     learning_rate=1e-3,
