@@ -37,7 +37,7 @@ func scale[T kernel.Float](s Shape, mask []T) T {
 }
 
 // Scratch is reusable working memory for one goroutine. Its zero value is ready to use.
-type Scratch[T kernel.Float] struct{ p, dp, k, v, d []T }
+type Scratch[T kernel.Float] struct{ p, dp, k, v []T }
 
 // Attend computes, for each group and head, dst = softmax(q*kT/sqrt(Width/Heads)) * v over the valid keys, with scores scaled as
 // Shape.Reference defines. q and dst are [Batch*Queries,Width], k and v [Batch*Keys,Width], mask [Batch*Keys] with 1 for a valid
@@ -58,9 +58,9 @@ func Attend[T kernel.Float](dst, q, k, v, mask []T, s Shape, buf *Scratch[T]) {
 		valid := mask[b*s.Keys : (b+1)*s.Keys]
 		by := scale(s, valid)
 		for h := range s.Heads {
-			buf.k, buf.v = upright(buf.k, kb.Columns(h*head, head)), upright(buf.v, vb.Columns(h*head, head))
+			buf.k = upright(buf.k, kb.Columns(h*head, head))
 			probabilities(p, by, qb.Columns(h*head, head), kernel.Mat(buf.k, head, s.Keys), valid)
-			kernel.Gemm(ob.Columns(h*head, head), 1, p, kernel.Mat(buf.v, head, s.Keys).T(), 0)
+			kernel.Gemm(ob.Columns(h*head, head), 1, p, vb.Columns(h*head, head), 0)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func AttendBack[T kernel.Float](dq, dk, dv, dy, q, k, v, mask []T, s Shape, buf 
 	kernel.WantOrNil("attention key gradient", dk, len(k))
 	kernel.WantOrNil("attention value gradient", dv, len(v))
 	buf.p = kernel.Grow(buf.p, s.Queries*s.Keys)
-	buf.dp, buf.d = kernel.Grow(buf.dp, s.Queries*s.Keys), kernel.Grow(buf.d, s.Keys*(s.Width/s.Heads))
+	buf.dp = kernel.Grow(buf.dp, s.Queries*s.Keys)
 	p, dp := kernel.Mat(buf.p, s.Queries, s.Keys), kernel.Mat(buf.dp, s.Queries, s.Keys)
 	head := s.Width / s.Heads
 	for b := range s.Batch {
@@ -88,34 +88,28 @@ func AttendBack[T kernel.Float](dq, dk, dv, dy, q, k, v, mask []T, s Shape, buf 
 		by := scale(s, valid)
 		for h := range s.Heads {
 			from := h * head
-			qh, gh := qb.Columns(from, head), gb.Columns(from, head)
-			buf.k, buf.v = upright(buf.k, kb.Columns(from, head)), upright(buf.v, vb.Columns(from, head))
-			kT, vT, dT := kernel.Mat(buf.k, head, s.Keys), kernel.Mat(buf.v, head, s.Keys), kernel.Mat(buf.d, head, s.Keys)
-			probabilities(p, by, qh, kT, valid)
+			qh, kh, gh := qb.Columns(from, head), kb.Columns(from, head), gb.Columns(from, head)
+			buf.k, buf.v = upright(buf.k, kh), upright(buf.v, vb.Columns(from, head))
+			probabilities(p, by, qh, kernel.Mat(buf.k, head, s.Keys), valid)
 			if dv != nil {
-				kernel.Gemm(dT, 1, gh.T(), p, 0)
-				lay(group(dv, b, s.Keys, s.Width).Columns(from, head), buf.d)
+				kernel.Gemm(group(dv, b, s.Keys, s.Width).Columns(from, head), 1, p.T(), gh, 0)
 			}
 			if dq == nil && dk == nil {
 				continue
 			}
-			kernel.Gemm(dp, 1, gh, vT, 0)
-			for i := range s.Queries {
-				kernel.SoftmaxBack(buf.dp[i*s.Keys:(i+1)*s.Keys], buf.p[i*s.Keys:(i+1)*s.Keys])
-			}
+			kernel.Gemm(dp, 1, gh, kernel.Mat(buf.v, head, s.Keys), 0)
+			kernel.SoftmaxBack(buf.dp, buf.p, s.Keys)
 			if dq != nil {
-				kernel.Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), by, dp, kT.T(), 0)
+				kernel.Gemm(group(dq, b, s.Queries, s.Width).Columns(from, head), by, dp, kh, 0)
 			}
 			if dk != nil {
-				kernel.Gemm(dT, by, qh.T(), dp, 0)
-				lay(group(dk, b, s.Keys, s.Width).Columns(from, head), buf.d)
+				kernel.Gemm(group(dk, b, s.Keys, s.Width).Columns(from, head), by, dp.T(), qh, 0)
 			}
 		}
 	}
 }
 
-// upright copies the columns of m to buf, one after another; lay copies them back. A head has few columns and many rows, and
-// matrix products are faster with long rows.
+// upright copies the columns of m to buf, one after another, because products by a transposed matrix cost a copy each time.
 func upright[T kernel.Float](buf []T, m kernel.Matrix[T]) []T {
 	buf = kernel.Grow(buf, m.Rows*m.Cols)
 	for i := range m.Rows {
@@ -126,16 +120,6 @@ func upright[T kernel.Float](buf []T, m kernel.Matrix[T]) []T {
 		}
 	}
 	return buf
-}
-
-func lay[T kernel.Float](m kernel.Matrix[T], columns []T) {
-	for i := range m.Rows {
-		row, at := m.Data[i*m.Stride:][:m.Cols], i
-		for j := range row {
-			row[j] = columns[at]
-			at += m.Rows
-		}
-	}
 }
 
 // probabilities fills p with the softmax of the scaled scores of one head, whose keys are the columns of k. Invalid keys get

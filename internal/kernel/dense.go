@@ -92,6 +92,12 @@ func DenseBack[T Float](dx, dw, db, dz, x, w []T, in, out int) {
 func SumRows[T Float](dst, x []T) {
 	cols := len(dst)
 	rows := RowsOf("summed matrix", x, cols)
+	if fast[T]() && rows > 0 { // the product of a row of ones with x
+		one := float32(1)
+		p := lanesProduct{dst: single(dst), ldd: cols, x: &one, rows: 1, k: rows, alpha: 1}
+		p.columns(0, single(x), cols, cols)
+		return
+	}
 	clear(dst)
 	for r := range rows {
 		Axpy(dst, 1, x[r*cols:(r+1)*cols])

@@ -49,14 +49,12 @@ func Grow[T Float](buf []T, n int) []T {
 	return slices.Grow(buf[:0], n)[:n]
 }
 
-// dot sums x[i]*y[i] in index order.
-func dot[T Float](x, y []T) T {
-	var s T
-	y = y[:len(x)]
-	for i, v := range x {
-		s += v * y[i]
-	}
-	return s
+// eight contains partial sums of a row: the sum of every eighth element, from the first, the second and so on. So the sums do not
+// wait for each other, and lanes add in the same order as plain loops.
+type eight[T Float] [8]T
+
+func (s *eight[T]) total() T {
+	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
 // Axpy adds alpha*x to y. It ignores the elements of x beyond the length of y.

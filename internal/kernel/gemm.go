@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 )
 
@@ -41,8 +42,10 @@ func (m Matrix[T]) T() Matrix[T] {
 // starts goroutines, which allocates memory.
 const blasBlock = 64
 
-// Gemm computes dst = alpha*a*b + beta*dst with the registered BLAS, or with OpenBLAS (build tag openblas, which needs cgo),
-// whose sums differ in the last bits. dst must not be transposed and must not overlap a or b.
+// Gemm computes dst = alpha*a*b + beta*dst. dst must not be transposed and must not overlap a or b. Each element starts at
+// beta*dst, and then the terms (alpha*a)*b are added in index order, each rounded. Lanes, plain loops and gonum all do that, so
+// they give the same bits. Two builds differ in the last bits: where Go fuses products and sums, which it does on arm64 and with
+// GOAMD64=v3, and with OpenBLAS (build tag openblas, which needs cgo).
 //
 // Gemm splits large products into tiles that are small enough that gonum stays on the calling goroutine. So a decision allocates
 // nothing; training spreads whole batches over the cores instead.
@@ -54,10 +57,6 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 	if m == 0 || n == 0 {
 		return
 	}
-	if ownLoops && b.trans && len(b.Data)*int(unsafe.Sizeof(alpha)) < 32 {
-		gemmTiny(dst, alpha, a, b, beta)
-		return
-	}
 	switch {
 	case k == 0: // BLAS needs non-empty rows
 		for i := range m {
@@ -65,21 +64,24 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 				dst.Data[i*dst.Stride+j] = keep(v, beta)
 			}
 		}
-		return
-	case !ownLoops: // use BLAS alone
-	case !a.trans && !b.trans && n <= narrow:
-		gemmNarrow(dst, alpha, a, b, beta)
-		return
-	case a.trans && !b.trans && n <= narrow:
-		gemmNarrowT(dst, alpha, a, b, beta)
-		return
-	case !a.trans && b.trans && short(k):
-		gemmShort(dst, alpha, a, b, beta)
-		return
-	case lanes && !a.trans && !b.trans && unsafe.Sizeof(alpha) == 4:
+	case !ownLoops:
+		gemmBLAS(dst, alpha, a, b, beta)
+	case fast[T]():
 		gemmLanes(dst, alpha, a, b, beta)
-		return
+	case b.trans: // the order of the sums in BLAS would depend on memory addresses
+		gemmUpright(dst, alpha, a, b, beta)
+	case n <= narrow && a.trans:
+		gemmNarrowT(dst, alpha, a, b, beta)
+	case n <= narrow:
+		gemmNarrow(dst, alpha, a, b, beta)
+	default:
+		gemmBLAS(dst, alpha, a, b, beta)
 	}
+}
+
+// gemmBLAS is Gemm with the registered BLAS.
+func gemmBLAS[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
+	m, n, k := dst.Rows, dst.Cols, a.Cols
 	wide := min(n, (parallelBlocks-1)*blasBlock)
 	tall := (parallelBlocks - 1) / ((wide + blasBlock - 1) / blasBlock) * blasBlock
 	for j := 0; j < n; j += wide {
@@ -89,6 +91,27 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 		}
 	}
 }
+
+// gemmUpright is Gemm for a transposed b, which it copies so that the rows become contiguous.
+func gemmUpright[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
+	buf, ok := copies.Get().(*[]T)
+	if !ok {
+		buf = new([]T)
+	}
+	*buf = Grow(*buf, b.Rows*b.Cols)
+	for j := range b.Cols {
+		at := j
+		for _, v := range b.Data[j*b.Stride:][:b.Rows] {
+			(*buf)[at] = v
+			at += b.Cols
+		}
+	}
+	Gemm(dst, alpha, a, Mat(*buf, b.Rows, b.Cols), beta)
+	copies.Put(buf)
+}
+
+// copies contains the memory of gemmUpright.
+var copies sync.Pool
 
 // from returns the stored elements of the matrix from row i on.
 func (m Matrix[T]) from(i int) []T {
@@ -101,31 +124,12 @@ func (m Matrix[T]) from(i int) []T {
 	return m.Data[i*m.Stride:]
 }
 
-// gemmTiny is Gemm in plain loops, for a b of less than 32 bytes. The order of the sums in gonum's dot product depends on the
-// address of its second operand modulo 16. Go aligns all but slices below 32 bytes to 16, so only those could give different
-// results in two runs.
-func gemmTiny[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
-	for i := range dst.Rows {
-		row := dst.Data[i*dst.Stride:][:dst.Cols]
-		for j := range row {
-			var s T
-			for l := range a.Cols {
-				s += a.at(i, l) * b.at(l, j)
-			}
-			if beta == 0 {
-				row[j] = alpha * s
-			} else {
-				row[j] = alpha*s + beta*row[j]
-			}
-		}
-	}
-}
-
-func (m Matrix[T]) at(i, j int) T {
+// index returns the place of an element in the matrix's data.
+func (m Matrix[T]) index(i, j int) int {
 	if m.trans {
 		i, j = j, i
 	}
-	return m.Data[i*m.Stride+j]
+	return i*m.Stride + j
 }
 
 // single returns x as a slice of float32. The caller has checked the element size, because a type switch would miss named types.

@@ -4,32 +4,38 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// lanes reports whether the processor can run lanes_amd64.s. The loops there process eight numbers at once. Each number goes
+// lanes reports whether the processor can run the loops in assembly. They process eight numbers at once. Each number goes
 // through the same operations in the same order as in the plain loops, so the results are equal bit for bit.
 var lanes = cpu.X86.HasAVX2
 
-// multiply32 computes 32 columns of dst = alpha*x*w + beta*dst for the given number of rows. The distances between rows are ldd,
-// ldx and ldw. If beta is 0, it ignores the old content of dst.
+// multiply16 computes 16 columns of dst = alpha*x*w + beta*dst for the given number of rows. Element l of row i of x is
+// x[i*nextRow+l*nextTerm]; the distances between rows of dst and w are ldd and ldw. If beta is +0, it ignores the old content of
+// dst.
 //
 //go:noescape
-func multiply32(dst, x, w *float32, rows, k, ldd, ldx, ldw int, alpha, beta float32)
+func multiply16(dst, x, w *float32, rows, k, ldd, nextRow, nextTerm, ldw int, alpha, beta float32)
 
-// multiply8 is multiply32 for at most 8 columns: those whose number in mask has all bits set. The other numbers in mask are 0.
+// multiply8 is multiply16 for at most 8 columns: those whose number in mask has all bits set. The other numbers in mask are 0.
 //
 //go:noescape
-func multiply8(dst, x, w *float32, rows, k, ldd, ldx, ldw int, alpha, beta float32, mask *[8]int32)
+func multiply8(dst, x, w *float32, rows, k, ldd, nextRow, nextTerm, ldw int, alpha, beta float32, mask *[8]int32)
 
-// largest8 returns the largest of n numbers; n is a positive multiple of 8.
+// softmax8 replaces each of the rows of x by its softmax. The mask has all bits set for the last cols%8 numbers of a row.
 //
 //go:noescape
-func largest8(x *float32, n int) float32
+func softmax8(x *float32, rows, cols int, mask *[8]int32, constants *[14][8]float32)
 
-// exponentials8 replaces each of n numbers x by e**(x-top); n is a positive multiple of 8, and no number exceeds top.
+// softmaxBack8 is SoftmaxBack; for the mask see softmax8.
 //
 //go:noescape
-func exponentials8(x *float32, n int, top float32, constants *[13]float32)
+func softmaxBack8(grad, p *float32, rows, cols int, mask *[8]int32)
 
-// scale8 multiplies n numbers by the number by; n is a positive multiple of 8.
+// layerNorm8 is LayerNorm for a width that is a multiple of 8; n is the width.
 //
 //go:noescape
-func scale8(x *float32, n int, by float32)
+func layerNorm8(y, x, gain, bias *float32, rows, width int, n, eps float64)
+
+// layerNormBack8 computes dx and adds to dgain as LayerNormBack does, for a width that is a multiple of 8; n is the width.
+//
+//go:noescape
+func layerNormBack8(dx, dgain, dy, x, gain *float32, rows, width int, n, eps float64)

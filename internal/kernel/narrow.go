@@ -16,7 +16,7 @@ func gemmNarrow[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 			product4((*[4]T)(row[j:]), alpha, x, b.Data[j:], b.Stride, beta)
 		}
 		for ; j < len(row); j++ {
-			row[j] = alpha*column(x, b.Data[j:], b.Stride) + keep(row[j], beta)
+			row[j] = product1(row[j], alpha, x, b.Data[j:], b.Stride, beta)
 		}
 	}
 }
@@ -29,41 +29,21 @@ func keep[T Float](old, beta T) T {
 	return beta * old
 }
 
-// column returns the product of the row x with a column of a matrix.
-func column[T Float](x, y []T, stride int) T {
-	if stride == 1 {
-		return dot4(x, y)
-	}
-	var s T
-	at := 0
+// product1 returns an element of the result: old is its old content, x a row of a, and y starts at the column of b.
+func product1[T Float](old, alpha T, x, y []T, stride int, beta T) T {
+	s, at := keep(old, beta), 0
 	for _, v := range x {
-		s += v * y[at]
+		s += alpha * v * y[at]
 		at += stride
 	}
 	return s
 }
 
-// dot4 is dot with four partial sums, which do not wait for each other.
-func dot4[T Float](x, y []T) T {
-	var s0, s1, s2, s3 T
-	y = y[:len(x)]
-	for len(x) >= 4 && len(y) >= 4 {
-		s0 += x[0] * y[0]
-		s1 += x[1] * y[1]
-		s2 += x[2] * y[2]
-		s3 += x[3] * y[3]
-		x, y = x[4:], y[4:]
-	}
-	for i, v := range x {
-		s0 += v * y[i]
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
 func product4[T Float](dst *[4]T, alpha T, x, y []T, stride int, beta T) {
-	var s0, s1, s2, s3 T
+	s0, s1, s2, s3 := keep(dst[0], beta), keep(dst[1], beta), keep(dst[2], beta), keep(dst[3], beta)
 	at := 0
 	for _, v := range x {
+		v *= alpha
 		r := (*[4]T)(y[at:])
 		s0 += v * r[0]
 		s1 += v * r[1]
@@ -71,16 +51,15 @@ func product4[T Float](dst *[4]T, alpha T, x, y []T, stride int, beta T) {
 		s3 += v * r[3]
 		at += stride
 	}
-	dst[0] = alpha*s0 + keep(dst[0], beta)
-	dst[1] = alpha*s1 + keep(dst[1], beta)
-	dst[2] = alpha*s2 + keep(dst[2], beta)
-	dst[3] = alpha*s3 + keep(dst[3], beta)
+	*dst = [4]T{s0, s1, s2, s3}
 }
 
 func product8[T Float](dst *[8]T, alpha T, x, y []T, stride int, beta T) {
-	var s0, s1, s2, s3, s4, s5, s6, s7 T
+	s0, s1, s2, s3 := keep(dst[0], beta), keep(dst[1], beta), keep(dst[2], beta), keep(dst[3], beta)
+	s4, s5, s6, s7 := keep(dst[4], beta), keep(dst[5], beta), keep(dst[6], beta), keep(dst[7], beta)
 	at := 0
 	for _, v := range x {
+		v *= alpha
 		r := (*[8]T)(y[at:])
 		s0 += v * r[0]
 		s1 += v * r[1]
@@ -92,9 +71,7 @@ func product8[T Float](dst *[8]T, alpha T, x, y []T, stride int, beta T) {
 		s7 += v * r[7]
 		at += stride
 	}
-	for j, s := range [8]T{s0, s1, s2, s3, s4, s5, s6, s7} {
-		dst[j] = alpha*s + keep(dst[j], beta)
-	}
+	*dst = [8]T{s0, s1, s2, s3, s4, s5, s6, s7}
 }
 
 // gemmNarrowT is Gemm for at most narrow columns and a transposed a. It computes the gradients of weights and keys.
@@ -112,8 +89,6 @@ func gemmNarrowT[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 			outer8(dst, alpha, x, (*[8]T)(y))
 		case len(y) == 4:
 			outer4(dst, alpha, x, (*[4]T)(y))
-		case len(y) == 1 && dst.Stride == 1:
-			Axpy(dst.Data[:len(x)], alpha*y[0], x)
 		default:
 			for i, v := range x {
 				Axpy(dst.Data[i*dst.Stride:][:len(y)], alpha*v, y)
@@ -123,9 +98,10 @@ func gemmNarrowT[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 }
 
 func outer4[T Float](dst Matrix[T], alpha T, x []T, y *[4]T) {
-	y0, y1, y2, y3 := alpha*y[0], alpha*y[1], alpha*y[2], alpha*y[3]
+	y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
 	at := 0
 	for _, v := range x {
+		v *= alpha
 		r := (*[4]T)(dst.Data[at:])
 		r[0] += v * y0
 		r[1] += v * y1
@@ -136,10 +112,11 @@ func outer4[T Float](dst Matrix[T], alpha T, x []T, y *[4]T) {
 }
 
 func outer8[T Float](dst Matrix[T], alpha T, x []T, y *[8]T) {
-	y0, y1, y2, y3 := alpha*y[0], alpha*y[1], alpha*y[2], alpha*y[3]
-	y4, y5, y6, y7 := alpha*y[4], alpha*y[5], alpha*y[6], alpha*y[7]
+	y0, y1, y2, y3 := y[0], y[1], y[2], y[3]
+	y4, y5, y6, y7 := y[4], y[5], y[6], y[7]
 	at := 0
 	for _, v := range x {
+		v *= alpha
 		r := (*[8]T)(dst.Data[at:])
 		r[0] += v * y0
 		r[1] += v * y1
@@ -150,40 +127,5 @@ func outer8[T Float](dst Matrix[T], alpha T, x []T, y *[8]T) {
 		r[6] += v * y6
 		r[7] += v * y7
 		at += dst.Stride
-	}
-}
-
-// short reports whether products of rows of k elements have plain loops: the scores of attention heads with the default width 8,
-// and the input gradients of the last layers.
-func short(k int) bool { return k == 1 || k == 4 || k == 8 }
-
-// gemmShort is Gemm for a transposed b, if short is true for the length of the rows of a and b.
-func gemmShort[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
-	for i := range dst.Rows {
-		row, at := dst.Data[i*dst.Stride:][:dst.Cols], 0
-		switch x := a.Data[i*a.Stride:][:a.Cols]; len(x) {
-		case 1:
-			x0 := alpha * x[0]
-			for j, v := range row {
-				row[j] = x0*b.Data[at] + keep(v, beta)
-				at += b.Stride
-			}
-		case 4:
-			x0, x1, x2, x3 := alpha*x[0], alpha*x[1], alpha*x[2], alpha*x[3]
-			for j, v := range row {
-				y := (*[4]T)(b.Data[at:])
-				row[j] = (x0*y[0] + x1*y[1]) + (x2*y[2] + x3*y[3]) + keep(v, beta)
-				at += b.Stride
-			}
-		case 8:
-			x0, x1, x2, x3 := alpha*x[0], alpha*x[1], alpha*x[2], alpha*x[3]
-			x4, x5, x6, x7 := alpha*x[4], alpha*x[5], alpha*x[6], alpha*x[7]
-			for j, v := range row {
-				y := (*[8]T)(b.Data[at:])
-				s := ((x0*y[0] + x1*y[1]) + (x2*y[2] + x3*y[3])) + ((x4*y[4] + x5*y[5]) + (x6*y[6] + x7*y[7]))
-				row[j] = s + keep(v, beta)
-				at += b.Stride
-			}
-		}
 	}
 }

@@ -12,6 +12,10 @@ func LayerNorm[T Float](y, x, gain, bias []T) {
 	rows := RowsOf("layer norm input", x, d)
 	Want("layer norm bias", bias, d)
 	Want("layer norm output", y, len(x))
+	if fast[T]() && d%8 == 0 && rows > 0 {
+		layerNorm8(&single(y)[0], &single(x)[0], &single(gain)[0], &single(bias)[0], rows, d, float64(d), normEps)
+		return
+	}
 	for r := range rows {
 		xr, yr := x[r*d:(r+1)*d], y[r*d:(r+1)*d]
 		mean, inv := moments(xr)
@@ -29,7 +33,15 @@ func LayerNormBack[T Float](dx, dgain, dbias, dy, x, gain []T) {
 	WantOrNil("layer norm input gradient", dx, len(x))
 	WantOrNil("layer norm gain gradient", dgain, d)
 	WantOrNil("layer norm bias gradient", dbias, d)
+	if dbias != nil {
+		SumRows(dbias, dy)
+	}
 	clear(dgain)
+	if fast[T]() && d%8 == 0 && rows > 0 && dx != nil && dgain != nil {
+		layerNormBack8(&single(dx)[0], &single(dgain)[0], &single(dy)[0], &single(x)[0], &single(gain)[0], rows, d, float64(d),
+			normEps)
+		return
+	}
 	for r := range rows {
 		xr, gr := x[r*d:(r+1)*d], dy[r*d:(r+1)*d]
 		mean, inv := moments(xr)
@@ -42,34 +54,30 @@ func LayerNormBack[T Float](dx, dgain, dbias, dy, x, gain []T) {
 			continue
 		}
 		// The mean and the deviation depend on x too: subtract the gradient's projections on both.
-		var onMean, onDev T
+		var means, devs eight[T]
 		for j, g := range gr {
 			t := g * gain[j]
-			onMean += t
-			onDev += t * (xr[j] - mean) * inv
+			means[j%8] += t
+			devs[j%8] += t * ((xr[j] - mean) * inv)
 		}
-		onMean /= T(d)
-		onDev /= T(d)
+		onMean, onDev := means.total()/T(d), devs.total()/T(d)
 		dr := dx[r*d : (r+1)*d]
 		for j, g := range gr {
 			dr[j] = inv * (g*gain[j] - onMean - (xr[j]-mean)*inv*onDev)
 		}
 	}
-	if dbias != nil {
-		SumRows(dbias, dy)
-	}
 }
 
 // moments returns the mean and the inverse standard deviation of x, summed in double precision.
 func moments[T Float](x []T) (mean, inv T) {
-	var s float64
-	for _, v := range x {
-		s += float64(v)
+	var sums, squares eight[float64]
+	for j, v := range x {
+		sums[j%8] += float64(v)
 	}
-	m := s / float64(len(x))
-	s = 0
-	for _, v := range x {
-		s += (float64(v) - m) * (float64(v) - m)
+	n := float64(len(x))
+	m := sums.total() / n
+	for j, v := range x {
+		squares[j%8] += (float64(v) - m) * (float64(v) - m)
 	}
-	return T(m), T(1 / math.Sqrt(s/float64(len(x))+normEps))
+	return T(m), T(1 / math.Sqrt(squares.total()/n+normEps))
 }
