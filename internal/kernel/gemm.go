@@ -45,7 +45,7 @@ const blasBlock = 64
 // Gemm computes dst = alpha*a*b + beta*dst. dst must not be transposed and must not overlap a or b. Each element starts at
 // beta*dst, and then the terms (alpha*a)*b are added in index order, each rounded. Lanes, plain loops and gonum all do that, so
 // they give the same bits. Two builds differ in the last bits: where Go fuses products and sums, which it does on arm64 and with
-// GOAMD64=v3, and with OpenBLAS (build tag openblas, which needs cgo).
+// GOAMD64=v3 or higher, and with OpenBLAS (build tag openblas, which needs cgo).
 //
 // Gemm splits large products into tiles that are small enough that gonum stays on the calling goroutine. So a decision allocates
 // nothing; training spreads whole batches over the cores instead.
