@@ -39,9 +39,9 @@ PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES)' | sha256s
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
-.PHONY: help build studies test race soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench torch \
-  golden quickstart results readme a-srpt know results-check proof ablations untold yardsticks release release-smoke wheel python-test docs docs-check \
-  clean
+.PHONY: help build studies test race attack soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench \
+  torch golden quickstart results readme a-srpt know results-check proof ablations untold yardsticks release release-smoke wheel python-test docs \
+  docs-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,22 @@ race: ## run the tests of all packages that start goroutines under the race dete
 	$(GO) test -race -timeout 30m $(RACEFLAGS) $$($(race_dirs))
 	cd studies && $(GO) test -race -timeout 30m $(RACEFLAGS) ./reproduce
 	cd $(KUBE) && $(GO) test -race -timeout 30m $(RACEFLAGS) $$($(GO) list ./... | grep -v '/e2e$$')
+
+# The tests that docs/reliability.md names, one a line: package and name. make test, and with it .ci/run, runs them among all others:
+# make attack is a shortcut. A test that is skipped counts as failed here.
+attacks = grep -oE '`[a-z/-]+ Test[A-Za-z0-9]+`' docs/reliability.md | tr -d '`' | sort -u
+attack: ## run the tests of what an attack found: docs/reliability.md names them
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; ran=0; \
+	for package in $$($(attacks) | cut -d' ' -f1 | uniq); do \
+	  names=$$($(attacks) | awk -v p=$$package '$$1 == p {print $$2}'); echo "$$package:" $$names; \
+	  $(GO) test -C "$$package" -count=1 -v -run "^($$(echo $$names | tr ' ' '|'))$$" . > "$$log" 2>&1 || { cat "$$log"; exit 1; }; \
+	  for name in $$names; do \
+	    grep -q "^--- PASS: $$name " "$$log" || { echo "$$package $$name: no such test, or it was skipped"; exit 1; }; \
+	    ran=$$((ran + 1)); \
+	  done; \
+	done; \
+	[ $$ran -gt 0 ] || { echo "docs/reliability.md names no test"; exit 1; }; \
+	echo "$$ran tests passed"
 
 soak: ## play random episodes of all kinds for SOAK (10m)
 	$(GO) test ./env/sim -run '^TestRandomEpisodes$$' -v -timeout 0 -soak $(SOAK)
@@ -406,6 +422,9 @@ docs-check: ## fail if the references are not what commands and docstrings say
 	diff -ru docs/cli "$$tmp" || { echo "docs/cli is out of date: run make docs"; exit 1; }; \
 	$(call gen_python_docs,"$$page"); \
 	diff -u docs/python-api.md "$$page" || { echo "docs/python-api.md is out of date: run make docs"; exit 1; }
+	@$(attacks) | while read -r package name; do \
+	  grep -qE "^func $$name\(" "$$package"/*_test.go || { echo "docs/reliability.md: $$package has no test $$name"; exit 1; }; \
+	done
 
 clean: ## remove what the targets built
 	rm -rf bin
