@@ -40,7 +40,7 @@ WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
 .PHONY: help build studies test race attack soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench \
-  torch golden quickstart results readme a-srpt know results-check proof ablations untold yardsticks release release-smoke wheel python-test docs \
+  torch golden quickstart results readme a-srpt know results-check proof ablations reinforced untold yardsticks release release-smoke wheel python-test docs \
   docs-check clean
 
 help: ## list the targets
@@ -310,6 +310,8 @@ untold_where  := venus-load150-weak-moldable-warm,mixed-load150-weak-moldable-wa
 proof_untold   = --policies $(untold_rivals),$(untold_truth),$(subst $(empty) ,$(comma),$(strip $(wildcard $(1))))
 proof_ablation = ablations-$(1) prior/seeds,prior $(1) --set $(coupled_set) --windows 30 \
   --policies prior,srsf+menu:places=8+move,$(subst $(empty) ,$(comma),$(strip $(wildcard $(call ablation_runs,$(1)))))
+proof_reinforced = reinforced-$(1) prior/seeds,prior $(1) --set $(reinforced_set) --windows 30 \
+  --policies prior,$(reinforced_rivals),$(subst $(empty) ,$(comma),$(strip $(foreach n,labels ppo,$(foreach s,1 2 3 4 5,runs/reinforced/$(1)/$(n)-$(s)))))
 
 define PROOF_TABLES
 venus srsf:place=compact,prior $(call proof_grid,venus) $(proof_all)
@@ -333,6 +335,8 @@ $(if $(wildcard runs/untold),untold-openb $(untold_shown) openb-warm-untold-v1 $
 $(if $(wildcard runs/untold),untold-hetero $(untold_shown) hetero-warm-venus-untold-v1 $(call proof_untold,$(call untold_runs,hetero)))
 $(if $(wildcard runs/untold),untold-elsewhere $(wordlist 1,1,$(subst $(comma), ,$(untold_shown)))$(comma)$(untold_prior) $(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)) $(call proof_untold,runs/untold/openb-1 runs/untold/hetero-1))
 $(foreach w,$(notdir $(wildcard $(ablation_worlds:%=runs/ablations/%))),$(call proof_ablation,$(w))
+)
+$(foreach w,$(notdir $(wildcard $(reinforced_worlds:%=runs/reinforced/%))),$(call proof_reinforced,$(w))
 )
 endef
 export PROOF_TABLES
@@ -378,6 +382,22 @@ ablations: build ## train what docs/learned.md leaves out of the network, and ev
 	    --set scenario.$(coupled_set) --labels runs/ablations/labels --dir $$run --seed $$seed "$$@"; \
 	done
 	$(MAKE) proof PROOF='^ablations-'
+
+# What reinforcement adds to labels: five seeds learn from the same labels, and each then learns on by PPO from what it plays itself.
+reinforced_worlds := embedded-small-v1 embedded-small-untold-v1
+reinforced_set    := workload.jobs=20000
+reinforced_rivals := las:place=compact,srsf+menu+move+know:speed=fit
+reinforced_train   = bin/clustergym train $$([ ! -e $(1)/run.yaml ] || echo --resume) --scenario $$world \
+  --set scenario.$(reinforced_set) --set train.validation=20 --updates 20 --seed $$seed --dir $(1)
+
+reinforced: build ## train what docs/learned.md compares of labels alone and PPO after labels, and evaluate it
+	for world in $(reinforced_worlds); do for seed in 1 2 3 4 5; do \
+	  runs=runs/reinforced/$$world; prior=sjfskip; [[ $$world != *-untold-* ]] || prior=sjfskip+know; \
+	  $(call reinforced_train,$$runs/labels-$$seed) --set train.prior=$$prior --set train.expert=20 --labels runs/reinforced/labels; \
+	  from="--from $$runs/labels-$$seed"; [ ! -e $$runs/ppo-$$seed/run.yaml ] || from=; \
+	  $(call reinforced_train,$$runs/ppo-$$seed) $$from --config docs/recipes/reinforced.yaml; \
+	done; done
+	$(MAKE) proof PROOF='^reinforced-'
 
 # What docs/yardsticks.md shows: standard learners and the team on one scenario, three seeds each. A run that has ended is not
 # repeated, and a run of the team that was stopped goes on. 24 updates of PPO make about as many decisions as the learners do.
