@@ -101,6 +101,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Du
 			s.decider.Reload(false)
 			s.decider.Keep(false)
 		case <-hup:
+			s.decider.ReopenLog()
 			s.decider.Reload(true)
 		case <-ctx.Done():
 			s.draining.Store(true)

@@ -103,7 +103,7 @@ and saves what it learned at most once a minute and when it ends.
 
 If the policy has not decided by the deadline, returns an error or panics, the fallback decides this round. When the bundle
 in a policy's folder changes, or on SIGHUP, the program reads it again. It refuses a bundle that is damaged, or not signed if
---verify-key is given, and continues with the old one.`,
+--verify-key is given, and continues with the old one. SIGHUP also reopens the decision log.`,
 		Example: `  clustergym-kube --schedulers default-scheduler --policy released
   kubectl create configmap ` + control.ControlName + ` && clustergym-kube --mode live --policy srsf --preemptions-per-hour 20
   clustergym-kube --mode live --policy /etc/policy --verify-key pub.pem --decision-log decisions.jsonl`,

@@ -107,8 +107,8 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	return d, end, err
 }
 
-// reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP. It also saves what was
-// learned.
+// reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP, when it also
+// reopens the decision log. It saves what was learned, too.
 func (o *options) reload(ctx context.Context, d *decide.Decider) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -123,6 +123,7 @@ func (o *options) reload(ctx context.Context, d *decide.Decider) {
 			d.Reload(false)
 			d.Keep(false)
 		case <-hup:
+			d.ReopenLog()
 			d.Reload(true)
 		}
 	}

@@ -34,6 +34,7 @@ type lesson struct {
 
 // Log is an open decision log. It is safe for concurrent use.
 type Log struct {
+	path   string
 	mu     sync.Mutex
 	file   *os.File
 	frame  Record // the fields that are the same in every line
@@ -43,17 +44,40 @@ type Log struct {
 // OpenLog opens a decision log for appending. Every line gets Build, Physics and Seed of the frame. Only the owner can read a new
 // file, because it contains names of jobs and users.
 func OpenLog(path string, frame Record) (*Log, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open decision log: %w", err)
+	l := &Log{path: path, frame: frame}
+	if err := l.open(); err != nil {
+		return nil, err
 	}
-	l := &Log{file: f, frame: frame}
+	return l, nil
+}
+
+// open opens the file of that path. If it fails, the file that was open before stays open.
+func (l *Log) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("open decision log: %w", err)
+	}
+	l.file, l.broken = f, false
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		var last [1]byte
 		_, err := f.ReadAt(last[:], info.Size()-1)
 		l.broken = err != nil || last[0] != '\n'
 	}
-	return l, nil
+	return nil
+}
+
+// reopen closes the file and opens the one that has its path now. If that cannot be opened, the old file stays open.
+func (l *Log) reopen() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.file
+	if err := l.open(); err != nil {
+		return err
+	}
+	if err := errors.Join(old.Sync(), old.Close()); err != nil {
+		return fmt.Errorf("close decision log: %w", err)
+	}
+	return nil
 }
 
 // Close closes the file.

@@ -157,6 +157,42 @@ func (d *Decider) Record(s *cluster.View, snapshot []byte, a *Answer, away func(
 	m.text = nil
 }
 
+// ReopenLog makes the decision log, if there is one, go on in the file that has its path now, so that a program such as logrotate
+// can move the old file away. The first line of the new file says what was learned until then. Jobs that end between the last
+// decision in the old file and the first in the new one teach nothing. ReopenLog logs an error, and the old file goes on.
+func (d *Decider) ReopenLog() {
+	m := &d.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d.Decisions == nil {
+		return
+	}
+	if err := d.reopenLog(); err != nil {
+		d.Log.Error("decision log not reopened", "error", err)
+		return
+	}
+	d.Log.Info("decision log reopened")
+}
+
+// reopenLog reopens the decision log and begins with the beliefs that its first line will contain, as a replay does.
+func (d *Decider) reopenLog() error {
+	m := &d.memory
+	if m.learned == nil {
+		return d.Decisions.reopen()
+	}
+	learned := belief.NewMemory()
+	if err := learned.Restore(m.learned.Save()); err != nil {
+		return err
+	}
+	if err := d.Decisions.reopen(); err != nil {
+		return err
+	}
+	changed := m.changed
+	m.open(learned)
+	m.changed = changed // what is not saved yet still is to be
+	return nil
+}
+
 // KeepEvery is the least time between two saves of beliefs, except the last.
 const KeepEvery = time.Minute
 
