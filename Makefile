@@ -311,7 +311,7 @@ proof_untold   = --policies $(untold_rivals),$(untold_truth),$(subst $(empty) ,$
 proof_ablation = ablations-$(1) prior/seeds,prior $(1) --set $(coupled_set) --windows 30 \
   --policies prior,srsf+menu:places=8+move,$(subst $(empty) ,$(comma),$(strip $(wildcard $(call ablation_runs,$(1)))))
 proof_reinforced = reinforced-$(1) prior/seeds,prior $(1) --set $(reinforced_set) --windows 30 \
-  --policies prior,$(reinforced_rivals),$(subst $(empty) ,$(comma),$(strip $(foreach n,labels ppo,$(foreach s,1 2 3 4 5,runs/reinforced/$(1)/$(n)-$(s)))))
+  --policies prior,$(reinforced_rivals),$(subst $(empty) ,$(comma),$(strip $(foreach n,labels longer ppo,$(foreach s,1 2 3 4 5,runs/reinforced/$(1)/$(n)-$(s)))))
 
 define PROOF_TABLES
 venus srsf:place=compact,prior $(call proof_grid,venus) $(proof_all)
@@ -384,18 +384,22 @@ ablations: build ## train what docs/learned.md leaves out of the network, and ev
 	$(MAKE) proof PROOF='^ablations-'
 
 # What reinforcement adds to labels: five seeds learn from the same labels, and each then learns on by PPO from what it plays itself.
+# For comparison each also learns from labels for twice as long.
 reinforced_worlds := embedded-small-v1 embedded-small-untold-v1
 reinforced_set    := workload.jobs=20000
 reinforced_rivals := las:place=compact,srsf+menu+move+know:speed=fit
 reinforced_train   = bin/clustergym train $$([ ! -e $(1)/run.yaml ] || echo --resume) --scenario $$world \
-  --set scenario.$(reinforced_set) --set train.validation=20 --updates 20 --seed $$seed --dir $(1)
+  --set scenario.$(reinforced_set) --set train.validation=20 --updates $(2) --seed $$seed --dir $(1)
 
 reinforced: build ## train what docs/learned.md compares of labels alone and PPO after labels, and evaluate it
 	for world in $(reinforced_worlds); do for seed in 1 2 3 4 5; do \
 	  runs=runs/reinforced/$$world; prior=sjfskip; [[ $$world != *-untold-* ]] || prior=sjfskip+know; \
-	  $(call reinforced_train,$$runs/labels-$$seed) --set train.prior=$$prior --set train.expert=20 --labels runs/reinforced/labels; \
+	  for n in 20 40; do \
+	    run=$$runs/labels-$$seed; [ $$n = 20 ] || run=$$runs/longer-$$seed; \
+	    $(call reinforced_train,$$run,$$n) --set train.prior=$$prior --set train.expert=$$n --labels runs/reinforced/labels; \
+	  done; \
 	  from="--from $$runs/labels-$$seed"; [ ! -e $$runs/ppo-$$seed/run.yaml ] || from=; \
-	  $(call reinforced_train,$$runs/ppo-$$seed) $$from --config docs/recipes/reinforced.yaml; \
+	  $(call reinforced_train,$$runs/ppo-$$seed,20) $$from --config docs/recipes/reinforced.yaml; \
 	done; done
 	$(MAKE) proof PROOF='^reinforced-'
 
