@@ -1,6 +1,7 @@
 //go:build amd64 && !openblas
 
 #include "textflag.h"
+#include "sums_amd64.h"
 
 // The width of a row is a multiple of 8. Products and sums are not fused, so that they round as those of Go do.
 
@@ -12,16 +13,46 @@
 	VPERMILPD    $1, X0, X1 \
 	VADDPD       X1, X0, X0
 
-// MOMENTS makes the mean, in X4, and the sum of squares, in X0, the mean and the inverse deviation in single precision, in all
-// lanes of Y4 and Y5. X12 is the width, X13 is normEps and X14 is 1.
+// MOMENTS computes the mean and the inverse deviation of the row at SI, R9 numbers, as moments does, in all lanes of Y4 and Y5. X12 is
+// the width, X13 is normEps and X14 is 1. It has labels, so a function can use it once.
 #define MOMENTS \
-	VDIVSD       X12, X0, X0  \
-	VADDSD       X13, X0, X0  \
-	VSQRTSD      X0, X0, X0   \
-	VDIVSD       X0, X14, X0  \
-	VCVTSD2SS    X4, X4, X4   \
-	VBROADCASTSS X4, Y4       \
-	VCVTSD2SS    X0, X0, X0   \
+	VXORPD Y0, Y0, Y0 \
+	VXORPD Y1, Y1, Y1 \
+	XORQ   BX, BX \
+sum: \
+	VCVTPS2PD (SI)(BX*4), Y2 \
+	VCVTPS2PD 16(SI)(BX*4), Y3 \
+	VADDPD    Y2, Y0, Y0 \
+	VADDPD    Y3, Y1, Y1 \
+	ADDQ      $8, BX \
+	CMPQ      BX, R9 \
+	JLT       sum \
+	TOTALS \
+	VDIVSD       X12, X0, X4 \
+	VBROADCASTSD X4, Y5 \
+	VXORPD       Y0, Y0, Y0 \
+	VXORPD       Y1, Y1, Y1 \
+	XORQ         BX, BX \
+squares: \
+	VCVTPS2PD (SI)(BX*4), Y2 \
+	VCVTPS2PD 16(SI)(BX*4), Y3 \
+	VSUBPD    Y5, Y2, Y2 \
+	VSUBPD    Y5, Y3, Y3 \
+	VMULPD    Y2, Y2, Y2 \
+	VMULPD    Y3, Y3, Y3 \
+	VADDPD    Y2, Y0, Y0 \
+	VADDPD    Y3, Y1, Y1 \
+	ADDQ      $8, BX \
+	CMPQ      BX, R9 \
+	JLT       squares \
+	TOTALS \
+	VDIVSD       X12, X0, X0 \
+	VADDSD       X13, X0, X0 \
+	VSQRTSD      X0, X0, X0 \
+	VDIVSD       X0, X14, X0 \
+	VCVTSD2SS    X4, X4, X4 \
+	VBROADCASTSS X4, Y4 \
+	VCVTSD2SS    X0, X0, X0 \
 	VBROADCASTSS X0, Y5
 
 // func layerNorm8(y, x, gain, bias *float32, rows, width int, n, eps float64)
@@ -38,38 +69,6 @@ TEXT ·layerNorm8(SB), NOSPLIT, $0-64
 	VMOVQ AX, X14
 
 row:
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	XORQ   BX, BX
-
-sum:
-	VCVTPS2PD (SI)(BX*4), Y2
-	VCVTPS2PD 16(SI)(BX*4), Y3
-	VADDPD    Y2, Y0, Y0
-	VADDPD    Y3, Y1, Y1
-	ADDQ      $8, BX
-	CMPQ      BX, R9
-	JLT       sum
-	TOTALS
-	VDIVSD       X12, X0, X4
-	VBROADCASTSD X4, Y5
-	VXORPD       Y0, Y0, Y0
-	VXORPD       Y1, Y1, Y1
-	XORQ         BX, BX
-
-squares:
-	VCVTPS2PD (SI)(BX*4), Y2
-	VCVTPS2PD 16(SI)(BX*4), Y3
-	VSUBPD    Y5, Y2, Y2
-	VSUBPD    Y5, Y3, Y3
-	VMULPD    Y2, Y2, Y2
-	VMULPD    Y3, Y3, Y3
-	VADDPD    Y2, Y0, Y0
-	VADDPD    Y3, Y1, Y1
-	ADDQ      $8, BX
-	CMPQ      BX, R9
-	JLT       squares
-	TOTALS
 	MOMENTS
 	XORQ BX, BX
 
@@ -106,38 +105,6 @@ TEXT ·layerNormBack8(SB), NOSPLIT, $0-72
 	VCVTSD2SS X12, X12, X15
 
 row:
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	XORQ   BX, BX
-
-sum:
-	VCVTPS2PD (SI)(BX*4), Y2
-	VCVTPS2PD 16(SI)(BX*4), Y3
-	VADDPD    Y2, Y0, Y0
-	VADDPD    Y3, Y1, Y1
-	ADDQ      $8, BX
-	CMPQ      BX, R9
-	JLT       sum
-	TOTALS
-	VDIVSD       X12, X0, X4
-	VBROADCASTSD X4, Y5
-	VXORPD       Y0, Y0, Y0
-	VXORPD       Y1, Y1, Y1
-	XORQ         BX, BX
-
-squares:
-	VCVTPS2PD (SI)(BX*4), Y2
-	VCVTPS2PD 16(SI)(BX*4), Y3
-	VSUBPD    Y5, Y2, Y2
-	VSUBPD    Y5, Y3, Y3
-	VMULPD    Y2, Y2, Y2
-	VMULPD    Y3, Y3, Y3
-	VADDPD    Y2, Y0, Y0
-	VADDPD    Y3, Y1, Y1
-	ADDQ      $8, BX
-	CMPQ      BX, R9
-	JLT       squares
-	TOTALS
 	MOMENTS
 	VXORPS Y6, Y6, Y6 // gradient of the mean
 	VXORPS Y7, Y7, Y7 // gradient of the deviation
@@ -159,20 +126,10 @@ gradients:
 	CMPQ    BX, R9
 	JLT     gradients
 
-	VEXTRACTF128 $1, Y6, X0
-	VADDPS       X0, X6, X6
-	VPERMILPS    $0x4e, X6, X0
-	VADDPS       X0, X6, X6
-	VPERMILPS    $0xb1, X6, X0
-	VADDPS       X0, X6, X6
+	TOTAL(Y6, X6, X0)
 	VDIVSS       X15, X6, X6
 	VBROADCASTSS X6, Y6
-	VEXTRACTF128 $1, Y7, X0
-	VADDPS       X0, X7, X7
-	VPERMILPS    $0x4e, X7, X0
-	VADDPS       X0, X7, X7
-	VPERMILPS    $0xb1, X7, X0
-	VADDPS       X0, X7, X7
+	TOTAL(Y7, X7, X0)
 	VDIVSS       X15, X7, X7
 	VBROADCASTSS X7, Y7
 	XORQ         BX, BX

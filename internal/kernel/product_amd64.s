@@ -4,22 +4,23 @@
 
 // Products and sums are not fused, so that they round as those of Go and gonum do.
 
+// ADD16 adds Y10 times 16 numbers of w, which Y8 and Y9 hold, to a row of the result.
+#define ADD16(LOW, HIGH) \
+	VMULPS Y8, Y10, Y11    \
+	VADDPS Y11, LOW, LOW   \
+	VMULPS Y9, Y10, Y11    \
+	VADDPS Y11, HIGH, HIGH
+
 // TERM16 adds a number of x times 16 numbers of w, which Y8 and Y9 hold, to a row of the result.
 #define TERM16(X, LOW, HIGH) \
-	VBROADCASTSS X, Y10      \
-	VMULPS       Y8, Y10, Y11 \
-	VADDPS       Y11, LOW, LOW \
-	VMULPS       Y9, Y10, Y11 \
-	VADDPS       Y11, HIGH, HIGH
+	VBROADCASTSS X, Y10 \
+	ADD16(LOW, HIGH)
 
 // SCALED16 is TERM16 with alpha, which Y12 holds.
 #define SCALED16(X, LOW, HIGH) \
 	VBROADCASTSS X, Y10      \
 	VMULPS       Y12, Y10, Y10 \
-	VMULPS       Y8, Y10, Y11 \
-	VADDPS       Y11, LOW, LOW \
-	VMULPS       Y9, Y10, Y11 \
-	VADDPS       Y11, HIGH, HIGH
+	ADD16(LOW, HIGH)
 
 // func multiply16(dst, x, w *float32, rows, k, ldd, nextRow, nextTerm, ldw int, alpha, beta float32)
 TEXT ·multiply16(SB), NOSPLIT, $0-80

@@ -1,18 +1,10 @@
 //go:build amd64 && !openblas
 
 #include "textflag.h"
+#include "sums_amd64.h"
 
 // Products and sums are not fused, so that they round as those of Go do. Eight numbers of a row are in one register. The last
 // numbers of a row, up to seven, are loaded and stored with a mask; the other lanes are then 0.
-
-// TOTAL adds the eight lanes of Y in the order of eight.total. HALF is the lower half of Y, and T is scratch.
-#define TOTAL(Y, HALF, T) \
-	VEXTRACTF128 $1, Y, T       \
-	VADDPS       T, HALF, HALF  \
-	VPERMILPS    $0x4e, HALF, T \
-	VADDPS       T, HALF, HALF  \
-	VPERMILPS    $0xb1, HALF, T \
-	VADDPS       T, HALF, HALF
 
 // EXPONENTIAL replaces each number x in Y1 by e**(x-top) as expNear does, where Y0 holds top, no x exceeds top, and DX is the
 // address of expConstants. Below tooSmall the result is 0.
