@@ -52,8 +52,8 @@ whether it takes requests, /metrics its metrics for Prometheus. docs/production.
 
 If the policy has not decided by the deadline, returns an error or panics, the fallback makes this decision, and the answer
 says so. When the bundle in a policy's folder changes, or on SIGHUP, the server reads it again. It refuses a bundle that is
-damaged or, with --verify-key, not signed by this key, and continues with the old one. SIGHUP also
-reopens the decision log. On SIGINT or SIGTERM the server answers its open requests and ends.
+damaged or, with --verify-key, not signed by this key, and continues with the old one. SIGHUP also reopens the
+decision log. On SIGINT or SIGTERM the server answers its open requests and ends.
 
 Policies with +know learn from the snapshots of a cluster, in the order in which they come: from jobs that are gone and from
 readings. POST /v1/plan?learn=no asks without teaching. --beliefs keeps what they learned in a file: the server begins with

@@ -66,17 +66,18 @@ func (l *Log) open() error {
 	return nil
 }
 
-// reopen closes the file and opens the one that has its path now. If that cannot be opened, the old file stays open.
+// reopen closes the file and opens the one that has its path now. If it fails, the old file stays open.
 func (l *Log) reopen() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.file
+	if err := old.Sync(); err != nil {
+		return fmt.Errorf("close decision log: %w", err)
+	}
 	if err := l.open(); err != nil {
 		return err
 	}
-	if err := errors.Join(old.Sync(), old.Close()); err != nil {
-		return fmt.Errorf("close decision log: %w", err)
-	}
+	_ = old.Close() // all its lines are on disk
 	return nil
 }
 
