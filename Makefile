@@ -311,7 +311,7 @@ proof_untold   = --policies $(untold_rivals),$(untold_truth),$(subst $(empty) ,$
 proof_ablation = ablations-$(1) prior/seeds,prior $(1) --set $(coupled_set) --windows 30 \
   --policies prior,srsf+menu:places=8+move,$(subst $(empty) ,$(comma),$(strip $(wildcard $(call ablation_runs,$(1)))))
 proof_reinforced = reinforced-$(1) prior/seeds,prior $(1) --set $(reinforced_set) --windows 30 \
-  --policies prior,$(reinforced_rivals),$(subst $(empty) ,$(comma),$(strip $(foreach n,labels longer ppo,$(foreach s,1 2 3 4 5,runs/reinforced/$(1)/$(n)-$(s)))))
+  --policies prior,$(call reinforced_rivals,$(1)),$(subst $(empty) ,$(comma),$(strip $(foreach n,labels longer ppo,$(foreach s,1 2 3 4 5,runs/reinforced/$(1)/$(n)-$(s)))))
 
 define PROOF_TABLES
 venus srsf:place=compact,prior $(call proof_grid,venus) $(proof_all)
@@ -387,7 +387,7 @@ ablations: build ## train what docs/learned.md leaves out of the network, and ev
 # For comparison each also learns from labels for twice as long.
 reinforced_worlds := embedded-small-v1 embedded-small-untold-v1
 reinforced_set    := workload.jobs=20000
-reinforced_rivals := las:place=compact,srsf+menu+move+know:speed=fit
+reinforced_rivals  = las:place=compact,srsf+menu+move$(if $(findstring untold,$(1)),+know:speed=fit)
 reinforced_train   = bin/clustergym train $$([ ! -e $(1)/run.yaml ] || echo --resume) --scenario $$world \
   --set scenario.$(reinforced_set) --set train.validation=20 --updates $(2) --seed $$seed --dir $(1)
 
