@@ -50,8 +50,8 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 	trace := file(t, "jobs.csv", jobs)
 	log := filepath.Join(t.TempDir(), "log.jsonl.gz")
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
-	metrics := []string{"events", "failures", "finished", "fragmentation", "gpu_utilisation", "interruptions", "jobs", "loans",
-		"makespan_s", "mean_jct_s", "mean_lent", "mean_queueing_s", "mean_slowdown", "migrations", "p50_jct_s", "p50_queueing_s",
+	metrics := []string{"events", "failures", "finished", "cpu_given", "fragmentation", "gpu_utilisation", "gpus_given", "interruptions", "jobs", "loans",
+		"makespan_s", "mean_jct_s", "mean_lent", "mean_queueing_s", "mean_slowdown", "mem_given", "migrations", "p50_jct_s", "p50_queueing_s",
 		"p50_slowdown", "p95_jct_s", "p95_queueing_s", "p95_slowdown", "p99_ftf", "p99_jct_s", "p99_queueing_s", "p99_slowdown",
 		"policy", "preemptions", "reclaims", "refused", "resizes", "seizures", "sum_jct_s", "unfair", "unserved"}
 	for _, c := range []struct {

@@ -50,6 +50,11 @@ type Metrics struct {
 	// Fragmentation is the fraction of the free GPU-time in the same period that an average job of the workload could not have used
 	// where it was free. It is the measure of FGD (USENIX ATC 2023), computed from GPUs and their types only.
 	Fragmentation float64 `json:"fragmentation"`
+	// GivenGPUs, GivenCPU and GivenMem are what jobs get when they start, as a fraction of what they asked for, in the mean over
+	// starts. They are 0 if no job that asked for any started.
+	GivenGPUs float64 `json:"gpus_given"`
+	GivenCPU  float64 `json:"cpu_given"`
+	GivenMem  float64 `json:"mem_given"`
 
 	Preemptions int `json:"preemptions"`
 	Migrations  int `json:"migrations"`
@@ -123,6 +128,7 @@ func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
 	fair := fairness{began: make([]began, len(log.Jobs)), rho: make([]float64, 0, len(log.Jobs))}
 	var used sum
 	var lent loans
+	var amounts given
 	var count [sim.End + 1]int
 	since := time.Duration(0)
 	for i := range log.Records {
@@ -144,6 +150,9 @@ func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
 			fair.submit(r.Job)
 		case sim.Start:
 			note(rows, r)
+			if int(r.Job) >= log.Config.Warm {
+				amounts.start(log, r)
+			}
 		case sim.Finish:
 			note(rows, r)
 			if int(r.Job) >= log.Config.Warm {
@@ -157,6 +166,7 @@ func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
 	m.Failures, m.Interruptions = count[sim.Fail], count[sim.Interrupt]
 	m.Loans, m.Reclaims, m.Seizures = count[sim.Loan], count[sim.Reclaim], count[sim.Seize]
 	m.Utilisation, m.Fragmentation = used.over(fair.open), frag.share()
+	m.GivenGPUs, m.GivenCPU, m.GivenMem = amounts.gpus.mean(), amounts.cpu.mean(), amounts.mem.mean()
 	m.P99FTF, m.Unfair = fair.result()
 	m.MeanLent, m.Unserved = lent.lent.over(lent.elapsed), lent.short.over(lent.wanted)
 }

@@ -99,8 +99,8 @@ func TestMeasureKnownTimeline(t *testing.T) {
 		P99FTF: .02*20.5/(10*121.5/82) + .98*60/(30*240.5/240), Unfair: 2. / 3,
 		Utilisation: (2*10 + 4*25 + 2*25 + 5.5) / (4. * 60),
 		// All jobs can use 2 free GPUs of a server; only c can use the single GPU beside c.
-		Fragmentation: 5.5 * 2 / 3 / (2*10 + 5.5 + 2*19.5),
-		Preemptions:   1, Migrations: 1, Events: 3 + 4 + 1 + 1 + 3 + 1,
+		Fragmentation: 5.5 * 2 / 3 / (2*10 + 5.5 + 2*19.5), GivenGPUs: 1,
+		Preemptions: 1, Migrations: 1, Events: 3 + 4 + 1 + 1 + 3 + 1,
 	}
 	if !near(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -158,7 +158,7 @@ func TestTruncatedEpisodeCountsWhatHappened(t *testing.T) {
 	want := Metrics{
 		Jobs: 4, Finished: 1, Truncated: "horizon 50s", SumJCT: 10, MeanJCT: 10, P50JCT: 10, P95JCT: 10, P99JCT: 10,
 		Makespan: 10, MeanSlowdown: 1, P50Slowdown: 1, P95Slowdown: 1, P99Slowdown: 1, P99FTF: 2. / 3, // jobs ask for 30 of the 20 GPU-seconds
-		Utilisation: (10. + 50) / 100, Fragmentation: .25, Events: 3 + 2 + 1 + 1,
+		Utilisation: (10. + 50) / 100, Fragmentation: .25, GivenGPUs: 1, Events: 3 + 2 + 1 + 1,
 	}
 	if !near(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -278,6 +278,7 @@ func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 func plainly(log *sim.Log) Metrics {
 	m := Metrics{Jobs: len(log.Jobs), Events: len(log.Records)}
 	var jcts, queueings, slowdowns []float64
+	starts := 0
 	firstSubmit, lastFinish := math.Inf(1), 0.0
 	for id, j := range log.Jobs {
 		start, end := math.Inf(1), 0.0
@@ -288,6 +289,8 @@ func plainly(log *sim.Log) Metrics {
 			switch r.Kind {
 			case sim.Start:
 				start = min(start, r.At.Seconds())
+				m.GivenGPUs += float64(len(log.GPUs(&r))) / float64(j.Workers)
+				starts++
 			case sim.Finish:
 				end = r.At.Seconds()
 				m.Finished++
@@ -347,6 +350,9 @@ func plainly(log *sim.Log) Metrics {
 		}
 	}
 	m.Utilisation = busy / slots
+	if starts > 0 {
+		m.GivenGPUs /= float64(starts)
+	}
 	if free > 0 {
 		m.Fragmentation = lost / free
 	}

@@ -94,6 +94,15 @@ func ofCluster() []Quantity {
 			Key: "fragmentation", Label: "fragmentation", Unit: "%", Main: true,
 			get:   func(m *Metrics) float64 { return m.Fragmentation },
 			About: "Share of the free GPU-time in the makespan that a job drawn from the workload could not have used where it was.",
+		}, {
+			Key: "gpus_given", Label: "GPUs given", Unit: "%", rare: true, get: func(m *Metrics) float64 { return m.GivenGPUs },
+			About: "GPUs that a job gets when it starts, as a share of what it asked for, in the mean over starts.",
+		}, {
+			Key: "cpu_given", Label: "CPU given", Unit: "%", rare: true, get: func(m *Metrics) float64 { return m.GivenCPU },
+			About: "CPU cores that a job gets when it starts, as a share of what it asked for.",
+		}, {
+			Key: "mem_given", Label: "memory given", Unit: "%", rare: true, get: func(m *Metrics) float64 { return m.GivenMem },
+			About: "Memory that a job gets when it starts, as a share of what it asked for.",
 		},
 	}
 }
