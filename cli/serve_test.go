@@ -136,6 +136,8 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 // to.
 func TestServeReplayFindsThePrior(t *testing.T) {
 	t.Setenv(tokenVariable, "")
+	run := filepath.Join(t.TempDir(), "team")
+	train2(t, run)
 	log := filepath.Join(t.TempDir(), "decisions.jsonl")
 	url, _, end := serving(t, "--policy", policy.Prior, "--decision-log", log, "--deadline", "1m")
 	fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out)
@@ -146,7 +148,7 @@ func TestServeReplayFindsThePrior(t *testing.T) {
 	if s := command(t, "serve", "replay", "--log", stood); s.code != cmdline.CodeSomeFailed || !strings.Contains(s.out, `"mine"`) {
 		t.Errorf("a team without a folder: exit code %d\n%s", s.code, s.out)
 	}
-	contains(t, must(t, "serve", "replay", "--log", stood, "--policy", released.Name).out, "1 the same, 0 differ, 0 failed")
+	contains(t, must(t, "serve", "replay", "--log", stood, "--policy", run).out, "1 the same, 0 differ, 0 failed")
 }
 
 // TestServeReloadsABundle checks that serve reloads a changed bundle, and keeps the old one if the new one is damaged.

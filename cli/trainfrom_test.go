@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -22,14 +25,19 @@ func further(from, dir string, more ...string) []string {
 // TestTrainsFromPolicies checks that a run begins from the released policy, from a bundle and from a run; that it resumes without
 // the policy; that the card of its policy tells what it began as; and that eval refuses the jobs of all.
 func TestTrainsFromPolicies(t *testing.T) {
+	p, m, err := agents.LoadFS(released.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := m.Training.Seen[0].Trace
 	t.Chdir(t.TempDir())
 	s := must(t, further("released", "runs/mine")...)
 	contains(t, s.talk, "began at ")
 	contains(t, s.out, "prior,from="+filepath.Join("runs", "mine", "from", "policy")+",runs/mine --baseline prior")
 	text := read(t, "runs/mine/run.yaml")
-	contains(t, text, "from:\n  policy: released\n  sha256: ", "trace: helios-venus-2020-06/", "margin: 1\n", "prior: srsf+menu+move")
+	contains(t, text, "from:\n  policy: released\n  sha256: ", "trace: "+seen, fmt.Sprintf("margin: %v\n", p.Margin), "prior: "+p.Prior)
 	must(t, "export", "--run", "runs/mine")
-	contains(t, read(t, "runs/mine/policy/README.md"), "Began as: policy `released` (", "`helios-venus-2020-06/helios_data_training.csv.gz`")
+	contains(t, read(t, "runs/mine/policy/README.md"), "Began as: policy `released` (", "`"+seen+"`")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
