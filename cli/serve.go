@@ -32,10 +32,13 @@ type serveOptions struct {
 	parallel int
 	maxBody  int64
 	poll     time.Duration
-	drain    time.Duration
+	end      serve.Shutdown
 	log      string
 	beliefs  string
 }
+
+// usualDelay is long enough for a load balancer that checks every two seconds and wants two failures.
+const usualDelay = 5 * time.Second
 
 // tokenVariable is the name of the environment variable with the token.
 const tokenVariable = "CLUSTERGYM_TOKEN"
@@ -53,7 +56,7 @@ whether it takes requests, /metrics its metrics for Prometheus. docs/production.
 If the policy has not decided by the deadline, returns an error or panics, the fallback makes this decision, and the answer
 says so. When the bundle in a policy's folder changes, or on SIGHUP, the server reads it again. It refuses a bundle that is
 damaged or, with --verify-key, not signed by this key, and continues with the old one. SIGHUP also reopens the
-decision log. On SIGINT or SIGTERM the server answers its open requests and ends.
+decision log. On SIGINT or SIGTERM /readyz fails first; after --shutdown-delay the server answers its open requests and ends.
 
 Policies with +know learn from the snapshots of a cluster, in the order in which they come: from jobs that are gone and from
 readings. POST /v1/plan?learn=no asks without teaching. --beliefs keeps what they learned in a file: the server begins with
@@ -71,7 +74,12 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
   clustergym serve --policy policies/venus --verify-key pub.pem
   clustergym serve --policy srsf --listen 0.0.0.0:8642 --tls-cert cert.pem --tls-key key.pem --token-file token`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.address.Loopback() && !cmd.Flags().Changed("shutdown-delay") {
+				opts.end.Delay = 0
+			}
+			return runServe(cmd.Context(), a, opts)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.policy, "policy", "",
@@ -91,7 +99,9 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 	f.IntVar(&opts.parallel, "parallel", 0, "how many requests to decide at once; more are refused (default the number of cores)")
 	f.Int64Var(&opts.maxBody, "max-body", 16, "largest snapshot, in MiB")
 	f.DurationVar(&opts.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")
-	f.DurationVar(&opts.drain, "drain", 30*time.Second, "how long to continue answering open requests at shutdown")
+	f.DurationVar(&opts.end.Delay, "shutdown-delay", usualDelay,
+		"at shutdown, how long to answer all requests while only /readyz fails; 0 on a loopback address unless given")
+	f.DurationVar(&opts.end.Drain, "drain", 30*time.Second, "how long to continue answering open requests at shutdown")
 	f.StringVar(&opts.log, "decision-log", "", "file to append every decision to, for serve replay")
 	f.StringVar(&opts.beliefs, "beliefs", "",
 		"file in which to keep what policies with +know learn; see clustergym beliefs --save")
@@ -103,9 +113,11 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
-	if min(opts.deadline, opts.reasons, opts.poll, opts.drain) <= 0 || opts.parallel < 0 || opts.maxBody < 1 || opts.maxBody > 256 {
-		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --parallel %d, --max-body %d: "+
-			"want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.drain, opts.parallel, opts.maxBody)
+	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 || opts.end.Delay < 0 || opts.parallel < 0 ||
+		opts.maxBody < 1 || opts.maxBody > 256 {
+		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --shutdown-delay %v, --parallel %d, --max-body %d: "+
+			"want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.end.Drain, opts.end.Delay,
+			opts.parallel, opts.maxBody)
 	}
 	token, err := readToken(opts.token)
 	if err != nil {
@@ -155,7 +167,7 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 	defer signal.Stop(hup)
 	config.Log.Info("serving", "address", ln.Addr().String(), "tls", opts.address.Cert != "", "token", token != "",
 		"policy", opts.policy, "deadline", opts.deadline.String(), "version", version)
-	return server.Serve(ctx, ln, opts.poll, opts.drain, hup)
+	return server.Serve(ctx, ln, opts.poll, opts.end, hup)
 }
 
 // readToken returns the token from the file, or from the environment if the path is "". It returns "" if there is none.

@@ -111,7 +111,7 @@ func TestRequestsTeach(t *testing.T) {
 	}
 	gone, end := context.WithCancel(t.Context())
 	end()
-	if err := s.Serve(gone, ln, time.Hour, time.Minute, nil); err != nil {
+	if err := s.Serve(gone, ln, time.Hour, serve.Shutdown{Delay: time.Millisecond, Drain: time.Minute}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := decide.ReadBeliefs(file); err != nil || m.Ended() != 1 {

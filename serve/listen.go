@@ -24,8 +24,7 @@ const minToken = 16 // bytes
 // Validate returns an error for an address that other machines can reach, unless it has TLS and a token. It also checks the form
 // of each part.
 func (a *Address) Validate(token string) error {
-	host, _, err := net.SplitHostPort(a.Host)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(a.Host); err != nil {
 		return fmt.Errorf("address %q, want host:port: %w", a.Host, err)
 	}
 	if (a.Cert == "") != (a.Key == "") {
@@ -34,11 +33,17 @@ func (a *Address) Validate(token string) error {
 	if token != "" && len(token) < minToken {
 		return fmt.Errorf("token of %d bytes, want at least %d", len(token), minToken)
 	}
-	ip := net.ParseIP(host)
-	if loopback := host == "localhost" || ip != nil && ip.IsLoopback(); !loopback && (a.Cert == "" || token == "") {
+	if !a.Loopback() && (a.Cert == "" || token == "") {
 		return fmt.Errorf("address %q can be reached from elsewhere: want a TLS certificate, its key and a token, or 127.0.0.1", a.Host)
 	}
 	return nil
+}
+
+// Loopback reports whether only this machine can reach the address. The form of the address must be valid.
+func (a *Address) Loopback() bool {
+	host, _, _ := net.SplitHostPort(a.Host)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Listen opens the address. New connections use a replaced certificate.
@@ -79,10 +84,15 @@ const (
 	maxHeader  = 64 << 10
 )
 
+// Shutdown says how a server ends. For the time Delay it still answers all requests, and only /readyz says that it is about to end,
+// so that load balancers stop sending requests. Then it refuses new requests, finishes those in progress, for at most the time
+// Drain, and closes the listener.
+type Shutdown struct{ Delay, Drain time.Duration }
+
 // Serve serves requests on the listener until the context ends. Meanwhile it checks in intervals of poll whether the policy has
-// changed and whether what was learned must be saved, and reloads the policy on every signal from hup. Then it finishes the
-// requests in progress, for at most the time drain, closes the listener and saves what was learned.
-func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Duration, hup <-chan os.Signal) error {
+// changed and whether what was learned must be saved, and reloads the policy on every signal from hup. Then it shuts down, and
+// saves what was learned.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, poll time.Duration, end Shutdown, hup <-chan os.Signal) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		WriteTimeout: readTime + 3*s.Deadline + s.Reasons + writeTime,
@@ -93,6 +103,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Du
 	go func() { failed <- server.Serve(ln) }()
 	ticks := time.NewTicker(poll)
 	defer ticks.Stop()
+	ended, over := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case err := <-failed:
@@ -103,14 +114,19 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll, drain time.Du
 		case <-hup:
 			s.decider.ReopenLog()
 			s.decider.Reload(true)
-		case <-ctx.Done():
+		case <-ended:
+			s.ending.Store(true)
+			s.draining.Store(end.Delay == 0)
+			s.Log.Info("not ready", "delay", end.Delay.String())
+			ended, over = nil, time.After(end.Delay)
+		case <-over:
 			s.draining.Store(true)
-			s.Log.Info("draining", "at_most", drain.String())
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+			s.Log.Info("draining", "at_most", end.Drain.String())
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), end.Drain)
 			defer cancel()
 			if err := server.Shutdown(last); err != nil {
 				_ = server.Close()
-				return fmt.Errorf("serve: requests were still being answered after %v: %w", drain, err)
+				return fmt.Errorf("serve: requests were still being answered after %v: %w", end.Drain, err)
 			}
 			if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("serve: %w", err)

@@ -167,7 +167,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, ln, time.Hour, time.Minute, nil) }()
+	go func() { done <- s.Serve(ctx, ln, time.Hour, serve.Shutdown{Drain: time.Minute}, nil) }()
 	pool := x509.NewCertPool()
 	pool.AddCert(cert)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
@@ -204,7 +204,7 @@ func TestTheServerDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, status := make(chan error, 1), make(chan int, 1)
-	go func() { done <- s.Serve(ctx, ln, time.Hour, time.Minute, nil) }()
+	go func() { done <- s.Serve(ctx, ln, time.Hour, serve.Shutdown{Drain: time.Minute}, nil) }()
 	go func() {
 		res, err := http.Post("http://"+ln.Addr().String()+"/v1/plan", "application/json", strings.NewReader(decidetest.Snapshot))
 		if err != nil {
@@ -232,4 +232,43 @@ func TestTheServerDrains(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestReadinessFailsFirst checks that a server that is about to end answers new connections, and only /readyz fails, for as long
+// as the delay of its shutdown.
+func TestReadinessFailsFirst(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("fifo"), nil)
+	address := serve.Address{Host: "127.0.0.1:0"}
+	ctx, end := context.WithCancel(t.Context())
+	ln, err := address.Listen(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, ln, time.Hour, serve.Shutdown{Delay: time.Hour, Drain: time.Minute}, nil) }()
+	end()
+	for {
+		if code, _ := s.ask(t, http.MethodGet, "/readyz", ""); code == http.StatusServiceUnavailable {
+			break
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/readyz", http.StatusServiceUnavailable}, {"/healthz", http.StatusOK}} {
+		res, err := client.Get("http://" + ln.Addr().String() + c.path)
+		if err != nil {
+			t.Fatalf("%s: a new connection is refused: %v", c.path, err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%s: %s, want %d", c.path, res.Status, c.want)
+		}
+	}
+	if code, _ := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); code != http.StatusOK {
+		t.Errorf("a plan during the delay: %d", code)
+	}
+	_ = ln.Close()
+	<-done // the delay is too long to wait for
 }

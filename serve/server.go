@@ -31,7 +31,8 @@ type Server struct {
 	metrics  *metrics
 	slots    chan struct{}
 	held     atomic.Int64 // bytes of request bodies in memory
-	draining atomic.Bool
+	ending   atomic.Bool  // the server says that it is not ready
+	draining atomic.Bool  // it also refuses requests
 }
 
 // New loads the policy and returns a server that uses it.
@@ -68,7 +69,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	if s.draining.Load() {
+	if s.ending.Load() {
 		s.fail(w, r, http.StatusServiceUnavailable, errors.New("the server is about to end"))
 		return
 	}
