@@ -4,6 +4,7 @@
 package gavel
 
 import (
+	"math"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -41,7 +42,8 @@ func Default() Config {
 // the last allocation, and half a round is added to the time that it has run on each type, so that it does not move for a tiny
 // difference. A gang that fits on no single type, and that may mix types, is spread over all types in proportion. When all jobs
 // that were due have a place, what is left goes to any job, running ones first. A job that made no progress in a turn, because
-// the restart took all of it or the work was lost, gets turns twice as long, because otherwise it might never end. Quotas, CPU
+// the restart took all of it or the work was lost, gets turns twice as long, because otherwise it might never end. Rounds are
+// longer while all jobs have very long to run (see mostRounds). Quotas, CPU
 // and memory limit the choice of jobs but are not part of the program, except that it knows which types can hold a gang at all.
 //
 // Space sharing is left out: jobs share a GPU only if they ask for shares.
@@ -106,7 +108,7 @@ func (p *gavel) Schedule(tx *cluster.Txn) error {
 		}
 	}
 	if s.Now() >= p.next {
-		p.next = (s.Now()/p.c.Round + 1) * p.c.Round
+		p.next = (s.Now()/p.c.Round + p.length(s)) * p.c.Round
 		if err := p.decide(tx); err != nil {
 			return err
 		}
@@ -119,6 +121,29 @@ func (p *gavel) Schedule(tx *cluster.Txn) error {
 		tx.WakeAt(p.next)
 	}
 	return nil
+}
+
+// mostRounds bounds how many rounds a job takes part in: while the time that any live job has left, or has been there if the time
+// left is not known, is more than so many rounds, the scheduler decides less often than every round. Own choice: with rounds of 6
+// minutes that begins at 200 hours, so it hardly concerns traces, and jobs of 90 years end after some 10^4 rounds and not 10^6.
+const mostRounds = 2_000
+
+// length returns the number of rounds from now to the next decision.
+func (p *gavel) length(s *cluster.View) time.Duration {
+	shortest := time.Duration(math.MaxInt64)
+	for _, ids := range [][]cluster.JobID{s.Running(), s.Pending()} {
+		for _, id := range ids {
+			left, known := s.Remaining(id)
+			if !known || left == 0 {
+				left = s.Now() - p.know(s, id).seen
+			}
+			shortest = min(shortest, left)
+		}
+	}
+	if shortest == math.MaxInt64 {
+		return 1
+	}
+	return max(shortest/(mostRounds*p.c.Round), 1)
 }
 
 // restless reports whether the next round may bring a change although nothing happens: a job waits that some type could hold, or

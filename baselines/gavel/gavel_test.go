@@ -213,6 +213,43 @@ func TestGavelEndsEveryJob(t *testing.T) {
 }
 
 // TestGavelFromSnapshot checks that a scheduler can take over a running cluster: no snapshot makes it fail.
+// decisions counts how often a scheduler is asked.
+type decisions struct {
+	cluster.Scheduler
+	n int
+}
+
+func (d *decisions) Schedule(tx *cluster.Txn) error {
+	d.n++
+	return d.Scheduler.Schedule(tx)
+}
+
+// TestJobsOfCenturiesEndSoon checks that the number of rounds is bounded however long jobs run and whether or not that is known,
+// while jobs of some days still get the rounds that they had.
+func TestJobsOfCenturiesEndSoon(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, c := range []struct {
+		work     time.Duration
+		known    bool
+		min, max int
+	}{{90 * year, true, 10_000, 100_000}, {90 * year, false, 10_000, 100_000}, {150 * time.Hour, true, 2_900, 3_200}} {
+		jobs := []trace.Job{job(0, c.work, 1, ""), job(0, c.work, 1, ""), job(0, c.work/100, 1, "")}
+		for i := range jobs {
+			if c.known {
+				jobs[i].Estimate = jobs[i].Work
+			}
+		}
+		count := &decisions{Scheduler: New("gavel", Default())}
+		cfg := sim.Config{Cluster: cluster.Spec{Servers: []cluster.ServerSpec{server(1, "")}}, Physics: physics.Ideal()}
+		if _, ended := simulate(t, cfg, jobs, count, 1); !ended {
+			t.Fatalf("jobs of %v, known %t: not all end", c.work, c.known)
+		}
+		if count.n < c.min || count.n > c.max {
+			t.Errorf("jobs of %v, known %t: %d decisions, want %d to %d", c.work, c.known, count.n, c.min, c.max)
+		}
+	}
+}
+
 func TestGavelFromSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := draw(t)
