@@ -38,7 +38,7 @@ func (o *options) connect(ctx context.Context, log *slog.Logger) (*connected, er
 	}
 	c := &connected{Config: control.Config{
 		Mode: control.Mode(o.mode), Namespace: o.namespaceOr(), Mirror: o.mirrorConfig(), Period: o.period, Settle: o.settle,
-		GangDeadline: o.gangDeadline, Stops: o.stops, Starvation: o.starvation,
+		GangDeadline: o.gangDeadline, LossDeadline: o.lossDeadline, Stops: o.stops, Across: o.across, Starvation: o.starvation,
 	}}
 	if c.Client, err = kubernetes.NewForConfig(protobuf(config)); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)

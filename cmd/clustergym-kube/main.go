@@ -70,8 +70,10 @@ type options struct {
 	typeLabel, rackLabel  string
 	estimate              time.Duration
 	stops                 int
+	across                bool
 	starvation            time.Duration
 	gangDeadline          time.Duration
+	lossDeadline          time.Duration
 	period, settle        time.Duration
 	poll                  time.Duration
 	elect                 bool
@@ -138,10 +140,14 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.DurationVar(&o.estimate, "estimate", 24*time.Hour,
 		"estimated run time of gangs without an estimate; 0: unknown, which only some policies accept")
 	f.IntVar(&o.stops, "preemptions-per-hour", 0, "how many running gangs may be stopped or moved in any hour; 0: none")
+	f.BoolVar(&o.across, "preempt-across-namespaces", false,
+		"also stop gangs so that gangs of other namespaces with the same priority get their GPUs")
 	f.DurationVar(&o.starvation, "starvation", 24*time.Hour,
 		"waiting time after which a gang goes before all others, and for how long it may then hold them back; 0: never")
 	f.DurationVar(&o.gangDeadline, "gang-deadline", time.Minute,
-		"how long a gang may be partly bound before its bound pods are deleted")
+		"how long a gang that never ran may be partly bound before its bound pods are deleted")
+	f.DurationVar(&o.lossDeadline, "loss-deadline", 10*time.Minute,
+		"how long a gang that ran may lack pods before its other pods are evicted")
 	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")
 	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "delay from a change to the round that takes it into account")
 	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")

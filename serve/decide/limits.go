@@ -12,6 +12,8 @@ type Limits struct {
 	Stops int
 	// Protected reports whether a running job must not be stopped, moved or shrunk; nil for none.
 	Protected func(cluster.JobID) bool
+	// Yields reports whether a running job may be stopped, moved or shrunk so that another job gets its GPUs; nil if it always may.
+	Yields func(running, other cluster.JobID) bool
 	// Starving lists the waiting jobs that go before all others, first come, first served. While one of them does not fit, another
 	// job may take GPUs of the servers that the starving job may use only if that does not delay the starving job's start. Each must
 	// be able to start there if nothing ran; Limits does not check this.
@@ -91,6 +93,26 @@ func share(s *cluster.View, a, b cluster.JobID) bool {
 // proposal would have made the room, Apply starts it by best fit if it can: the policy wants it started, and would propose that
 // again.
 func (l *Limits) Apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []cluster.JobID) (held []Held) {
+	if l.Yields == nil {
+		return l.apply(tx, proposals, holding)
+	}
+	mark, stops, protected := tx.Mark(), l.Stops, l.Protected
+	defer func() { l.Protected = protected }()
+	before := usageOf(tx.View())
+	for kept := map[cluster.JobID]bool{}; ; tx.Rollback(mark) {
+		l.Stops, l.Protected = stops, func(id cluster.JobID) bool { return kept[id] || protected != nil && protected(id) }
+		held = l.apply(tx, proposals, holding)
+		robbed := before.robbed(tx.View(), l.Yields)
+		if len(robbed) == 0 {
+			return held
+		}
+		for _, id := range robbed {
+			kept[id] = true
+		}
+	}
+}
+
+func (l *Limits) apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []cluster.JobID) (held []Held) {
 	waiters := make([]*waiter, len(holding))
 	for i, id := range holding {
 		waiters[i] = &waiter{id: id}

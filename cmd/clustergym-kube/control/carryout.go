@@ -45,39 +45,6 @@ func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now ti
 	return errors.Join(errs...)
 }
 
-// giveUp deletes the bound pods of gangs that were not completed within the gang deadline. The time counts from when this process
-// first saw the gang partly bound, so a gang that has run for long and just lost a pod has the full deadline to get another.
-func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
-	var errs []error
-	was := l.partial
-	l.partial = make(map[string]time.Time, len(r.view.Partial))
-	for i := range r.view.Partial {
-		p := &r.view.Partial[i]
-		from, known := was[p.Spec.Name]
-		if !known {
-			from = now
-		}
-		l.partial[p.Spec.Name] = from
-		since := now.Sub(from)
-		// After twice the deadline even a gang that could be bound now is given up: it could have been bound all the time.
-		binds := slices.ContainsFunc(r.bind, func(g gangBinding) bool { return g.job == &p.Job })
-		if since < l.GangDeadline || binds && since < 2*l.GangDeadline {
-			l.within(max(l.GangDeadline-since, afterFailure))
-			continue
-		}
-		l.Log.WarnContext(ctx, "gang given up", "gang", p.Spec.Name, "bound", len(p.Bound), "needs", p.Group.MinCount,
-			"since_s", since.Seconds())
-		l.metrics.given.Inc()
-		l.said.event(l.Actor, about(&p.Group, p.Bound), corev1.EventTypeWarning, "GangGivenUp",
-			"%d of %d pods were bound for %v: their pods are deleted so that the gang can start as a whole",
-			len(p.Bound), p.Group.MinCount, since.Round(time.Second))
-		deleted := l.Actor.Delete(ctx, p.Bound)
-		l.leaving.note(p.Bound, deleted, metav1.NewTime(now))
-		errs = append(errs, deleted...)
-	}
-	return errors.Join(errs...)
-}
-
 // After a disruption budget refused to let a gang stop, the policy may not stop that gang again for the time sparing. If
 // inference wants the gang's node back, the loop tries again after askBack.
 const (
@@ -117,12 +84,10 @@ func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
 		if i >= len(r.stop)-r.forced {
 			why = "reclaim"
 		}
-		refused := l.Actor.Evict(ctx, j.Bound)
-		l.leaving.note(j.Bound, refused, metav1.NewTime(now))
+		refused, budget := l.evict(ctx, j, now)
 		errs = append(errs, refused...)
-		if slices.ContainsFunc(refused, func(err error) bool { return errors.Is(err, act.ErrBudget) }) {
+		if budget {
 			why = "budget"
-			l.spared[j.Spec.Name] = now
 		}
 		l.metrics.stopped.WithLabelValues(why).Inc()
 		l.Log.InfoContext(ctx, "stopped", "gang", j.Spec.Name, "pods", len(j.Bound), "why", why)
@@ -130,6 +95,16 @@ func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
 			l.Decider.Policy().Name, why)
 	}
 	return errors.Join(errs...)
+}
+
+// evict evicts the bound pods of a gang, and notes if a disruption budget refused one of them.
+func (l *Loop) evict(ctx context.Context, j *mirror.Job, now time.Time) (errs []error, budget bool) {
+	errs = l.Actor.Evict(ctx, j.Bound)
+	l.leaving.note(j.Bound, errs, metav1.NewTime(now))
+	if budget = slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, act.ErrBudget) }); budget {
+		l.spared[j.Spec.Name] = now
+	}
+	return errs, budget
 }
 
 func (l *Loop) scaleAll(ctx context.Context, r *round, now time.Time) error {

@@ -47,11 +47,15 @@ type Config struct {
 	Period  time.Duration // between rounds if nothing changes, 10 s if 0
 	Settle  time.Duration // from a change to the round that reads it, to collect many changes in one round: 50 ms if 0
 	Explain time.Duration // between rounds that explain why gangs wait, 10 s if 0
-	// GangDeadline is how long a gang may be partly bound, 1 min if 0. After that the loop deletes the gang's bound pods, so that
-	// their owner creates new ones.
+	// GangDeadline is how long a gang that never ran may be partly bound, 1 min if 0. After that the loop deletes the gang's bound
+	// pods, so that their owner creates new ones.
 	GangDeadline time.Duration
+	// LossDeadline is how long a gang that ran may lack pods, 10 min if 0. After that the loop evicts the gang's other pods.
+	LossDeadline time.Duration
 	// Stops is the number of gangs that the loop may stop or move in an hour; 0 for none.
 	Stops int
+	// Across allows to stop a gang so that a gang of the same priority in another namespace gets its GPUs.
+	Across bool
 	// Starvation is the waiting time after which a gang goes before all others; 0 for never. After that, the gang holds back starts
 	// that would delay it, for at most the same time again.
 	Starvation time.Duration
@@ -72,7 +76,8 @@ func (c *Config) complete() error {
 		name  string
 	}{
 		{&c.Period, 10 * time.Second, "period"}, {&c.Settle, 50 * time.Millisecond, "settle"},
-		{&c.Explain, 10 * time.Second, "explain"}, {&c.GangDeadline, time.Minute, "gang deadline"}, {&c.Starvation, 0, "starvation"},
+		{&c.Explain, 10 * time.Second, "explain"}, {&c.GangDeadline, time.Minute, "gang deadline"},
+		{&c.LossDeadline, 10 * time.Minute, "loss deadline"}, {&c.Starvation, 0, "starvation"},
 	} {
 		if *d.of == 0 {
 			*d.of = d.usual

@@ -118,13 +118,13 @@ func TestDoubtsAreDispelled(t *testing.T) {
 	}
 }
 
-// TestGivingUpTakesItsTime checks that the pods of a partly bound gang are deleted one gang deadline after the loop first saw it
-// so, however long they have run before.
+// TestGivingUpTakesItsTime checks that the pods of a partly bound gang that never ran are deleted one gang deadline after the loop
+// first saw it so, and that those that could be bound have twice the time.
 func TestGivingUpTakesItsTime(t *testing.T) {
 	a, b := aPod("a", "n1"), aPod("b", "n1")
 	l, client, _ := liveLoop(t, a, b)
 	r := &round{view: &mirror.View{Partial: []mirror.Partial{{
-		Job: mirror.Job{Spec: cluster.JobSpec{Name: "ns/g"}, Bound: []*corev1.Pod{a, b}}, Lacks: 1, Since: began.Add(-time.Hour),
+		Job: mirror.Job{Spec: cluster.JobSpec{Name: "ns/g"}, Bound: []*corev1.Pod{a, b}}, Lacks: 1, Since: began.Add(-time.Minute),
 	}}}}
 	for _, step := range []struct {
 		after time.Duration
@@ -137,11 +137,56 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 		if step.binds {
 			r.bind = []gangBinding{{job: &r.view.Partial[0].Job, rest: true}}
 		}
+		l.incomplete.see(r.view, began.Add(step.after), 2*l.GangDeadline)
 		if err := l.giveUp(t.Context(), r, began.Add(step.after)); err != nil {
 			t.Fatal(err)
 		}
 		if got := names(client, "delete", ""); len(got) != step.want {
 			t.Errorf("after %v: deleted %v, want %d pods", step.after, got, step.want)
+		}
+	}
+}
+
+// TestGangsThatRanAreEvicted checks that a gang that ran and lost a pod keeps the others for the loss deadline, that they are then
+// evicted and the stop is recorded once, that a disruption budget can refuse this, and that nothing is deleted. The gang was seen
+// to run, or was bound long before the process began.
+func TestGangsThatRanAreEvicted(t *testing.T) {
+	for _, seen := range []bool{true, false} {
+		a, b := aPod("a", "n1"), aPod("b", "n1")
+		l, client, _ := liveLoop(t, a, b)
+		refuses := false
+		client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
+			err := apierrors.NewTooManyRequests("budget", 0)
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
+			return refuses, nil, err
+		})
+		job := mirror.Job{Spec: cluster.JobSpec{Name: "ns/g"}, Bound: []*corev1.Pod{a, b}}
+		since := began.Add(-time.Hour)
+		if seen {
+			l.incomplete.see(&mirror.View{Jobs: []mirror.Job{{Spec: job.Spec, Running: true}}}, began, 2*l.GangDeadline)
+			since = began
+		}
+		r := &round{view: &mirror.View{Partial: []mirror.Partial{{Job: job, Lacks: 1, Since: since}}}}
+		for _, step := range []struct {
+			after   time.Duration
+			refuses bool
+			want    int
+		}{{0, false, 0}, {2 * time.Minute, false, 0}, {599 * time.Second, false, 0}, {600 * time.Second, true, 2}, {601 * time.Second, false, 2},
+			{605 * time.Second, false, 4}} {
+			refuses = step.refuses
+			l.incomplete.see(r.view, began.Add(step.after), 2*l.GangDeadline)
+			if err := l.giveUp(t.Context(), r, began.Add(step.after)); (err != nil) != refuses {
+				t.Fatalf("after %v: error %v", step.after, err)
+			}
+			if got := names(client, "create", "eviction"); len(got) != step.want {
+				t.Errorf("seen to run %t, after %v: evictions of %v were asked for, want %d", seen, step.after, got, step.want)
+			}
+		}
+		if got := names(client, "delete", ""); len(got) > 0 {
+			t.Errorf("pods %v were deleted", got)
+		}
+		if n := len(l.ledger.stops); n != 1 {
+			t.Errorf("%d stops are in the ledger, want 1", n)
 		}
 	}
 }

@@ -20,11 +20,11 @@ type Loop struct {
 	Config
 
 	// These maps store facts about gangs, by name.
-	partial map[string]time.Time // partly bound gangs: when this process first saw them so
-	spared  map[string]time.Time // gangs that a disruption budget kept from stopping: when it last did
-	rigid   map[string]time.Time // gangs whose owner cannot be scaled: when that was tried
-	leaving leaving
-	waits   waits
+	spared     map[string]time.Time // gangs that a disruption budget kept from stopping: when it last did
+	rigid      map[string]time.Time // gangs whose owner cannot be scaled: when that was tried
+	incomplete incomplete
+	leaving    leaving
+	waits      waits
 
 	watch     *watch
 	metrics   *metrics
@@ -51,7 +51,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
-	l.partial, l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+	l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}
 	l.leaving = leaving{}
 	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
@@ -189,8 +189,9 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	l.rounds++
 	l.tellNever(ctx, v)
 	l.waits.see(v.Jobs, now)
+	l.incomplete.see(v, now, 2*l.GangDeadline)
 	r := decideRound(v, l.Decider, fmt.Sprint(l.rounds), limits{
-		stops: left, waits: &l.waits, explain: explain, record: l.Decider.Decisions != nil,
+		stops: left, across: l.Across, waits: &l.waits, explain: explain, record: l.Decider.Decisions != nil,
 		spared:    func(gang string) bool { return l.kept(gang, now, sparing) },
 		returning: returning(objects.Nodes),
 	})

@@ -36,6 +36,7 @@ const mostTiers = 8
 type limits struct {
 	stops     int
 	waits     *waits // how long gangs have waited; nil if there is no starvation limit
+	across    bool   // whether a gang may be stopped for one of the same priority in another namespace
 	explain   bool
 	record    bool                   // log the decisions
 	spared    func(gang string) bool // whether a running gang may not be stopped; nil for none
@@ -43,7 +44,8 @@ type limits struct {
 }
 
 // decideRound asks the policy about the waiting gangs, tier by tier, highest priority first. The decisions of a tier are final
-// when it asks about the next, and a tier may not stop running gangs of higher priority. decideRound changes the view's State and
+// when it asks about the next, and a tier may not stop running gangs of higher priority, nor those of other namespaces of the
+// same priority unless l.across is set. decideRound changes the view's State and
 // writes nothing to the cluster.
 func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round {
 	r := &round{id: id, view: v, waits: l.waits, returning: l.returning}
@@ -60,6 +62,11 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 			return int(job) >= len(v.Jobs) || len(tier) > 0 && v.Jobs[job].Priority > v.Jobs[tier[len(tier)-1]].Priority ||
 				l.spared != nil && l.spared(v.Jobs[job].Spec.Name)
 		}
+		if !l.across {
+			bounds.Yields = func(running, other cluster.JobID) bool {
+				return max(int(running), int(other)) < len(v.Jobs) && yields(&v.Jobs[running], &v.Jobs[other])
+			}
+		}
 		bounds.Starving = l.waits.starving(&v.State.View)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)
 	}
@@ -67,6 +74,12 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 	r.overdue()
 	r.surplus()
 	return r
+}
+
+// yields reports whether a running gang may be stopped, moved or shrunk for another gang: one of higher priority, or one of the
+// same namespace. Anybody can state a short estimate, so the policy's order alone is no reason to stop gangs of other namespaces.
+func yields(running, other *mirror.Job) bool {
+	return running.Priority < other.Priority || running.Spec.Tenant == other.Spec.Tenant
 }
 
 // tiers groups the pending jobs by priority, highest first. It leaves out jobs that can never start: the policy does not see

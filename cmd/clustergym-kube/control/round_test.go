@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,6 +54,7 @@ func node(name string, gpus int64, labels map[string]string) *corev1.Node {
 
 // crew is a gang defined by labels, whose pods each have the given number of GPUs. Some pods may have nodes already.
 type crew struct {
+	space    string // namespace, default if empty
 	name     string
 	pods     int
 	least    int
@@ -69,7 +71,7 @@ func (g crew) list() (all []*corev1.Pod) {
 		name := fmt.Sprintf("%s-%d", g.name, i)
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "default", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(-g.asked)),
+				Namespace: cmp.Or(g.space, "default"), Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(-g.asked)),
 				Labels:      map[string]string{gang.Label: g.name},
 				Annotations: map[string]string{gang.MinMemberAnnotation: fmt.Sprint(g.least), mirror.EstimateAnnotation: "1h"},
 			},
@@ -299,6 +301,39 @@ func TestStartsWaitForStops(t *testing.T) {
 	r = decideRound(v, decider(t, "srtf"), "r", limits{})
 	if len(r.stop) != 0 || len(r.held) == 0 || r.held[0].Reason != decide.HeldStops {
 		t.Errorf("stops %v, held %+v: want the stop held where none is allowed", r.stop, r.held)
+	}
+}
+
+// TestStopsForOtherNamespaces checks that a short estimate stops no gang of another namespace with the same priority, however the
+// policy orders gangs, while gangs of the same namespace or of higher priority go first.
+func TestStopsForOtherNamespaces(t *testing.T) {
+	nodes := []*corev1.Node{node("a", 4, nil), node("b", 4, nil)}
+	long := crew{name: "long", pods: 2, least: 2, gpus: 4, on: []string{"a", "b"}, asked: 5 * time.Hour,
+		extra: map[string]string{mirror.EstimateAnnotation: "100h"}}
+	short := func(space, name string, priority int32) crew {
+		return crew{space: space, name: name, pods: 1, least: 1, gpus: 4, asked: time.Hour, priority: priority,
+			extra: map[string]string{mirror.EstimateAnnotation: "1s"}}
+	}
+	for _, c := range []struct {
+		name   string
+		crews  []crew
+		across bool
+		want   int
+	}{
+		{"of another namespace", []crew{long, short("other", "short", 0)}, false, 0},
+		{"of another namespace, if that is allowed", []crew{long, short("other", "short", 0)}, true, 1},
+		{"of its own namespace", []crew{long, short("default", "short", 0)}, false, 1},
+		{"of higher priority", []crew{long, short("other", "short", 1)}, false, 1},
+		{"of both", []crew{long, short("default", "short", 0), short("other", "too", 0)}, false, 0},
+	} {
+		v, _ := view(t, nodes, c.crews, 0)
+		r := decideRound(v, decider(t, "srtf"), "r", limits{stops: 1, across: c.across})
+		if len(r.stop) != c.want {
+			t.Errorf("a short gang %s: %d gangs stop, want %d", c.name, len(r.stop), c.want)
+		}
+		if held := slices.ContainsFunc(r.held, func(h decide.Held) bool { return h.Reason == decide.HeldProtected }); held != (c.want == 0) {
+			t.Errorf("a short gang %s: held %+v", c.name, r.held)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,53 +53,86 @@ func about(g *gang.Group, pods []*corev1.Pod) runtime.Object {
 	return nil
 }
 
-// speak reports why gangs wait: it sets a condition of each waiting pod and emits an event for each gang.
+// statement is what is to be reported about the pods of a gang.
+type statement struct {
+	group                 *gang.Group
+	pods                  []*corev1.Pod
+	kind, reason, message string
+}
+
+// speak reports why gangs wait: it sets a condition of each waiting pod and emits an event for each gang. The namespaces take
+// turns, a pod each, so that the pods of one cannot use up the limit of a round.
 func (l *Loop) speak(ctx context.Context, r *round, now time.Time) {
-	left := mostWords
 	open := map[types.UID]bool{}
-	say := func(g *gang.Group, pods []*corev1.Pod, kind, reason, message string) {
-		for i, pod := range pods {
+	all := r.statements()
+	turns := map[string][]turn{}
+	for i := range all {
+		for j, pod := range all[i].pods {
 			open[pod.UID] = true
 			was, known := l.said.about[pod.UID]
-			if known && was.reason == reason && now.Sub(was.at) < again || left == 0 {
-				continue
-			}
-			left--
-			if i == 0 {
-				l.said.event(l.Actor, about(g, pods), kind, reason, "%s", message)
-			}
-			state := reason
-			if reason == failedScheduling { // autoscalers look for another reason in conditions
-				state = corev1.PodReasonUnschedulable
-			}
-			if err := l.Actor.Unschedulable(ctx, pod, state, message); err == nil {
-				l.said.about[pod.UID] = word{reason, now}
+			if !known || was.reason != all[i].reason || now.Sub(was.at) >= again {
+				turns[pod.Namespace] = append(turns[pod.Namespace], turn{&all[i], j})
 			}
 		}
 	}
+	for i := range r.view.Jobs {
+		for _, pod := range r.view.Jobs[i].Free {
+			open[pod.UID] = true
+		}
+	}
+	maps.DeleteFunc(l.said.about, func(uid types.UID, _ word) bool { return !open[uid] })
+	for left := mostWords; left > 0 && len(turns) > 0; {
+		for _, namespace := range slices.Sorted(maps.Keys(turns)) {
+			if left == 0 {
+				return
+			}
+			l.say(ctx, turns[namespace][0], now)
+			left--
+			if turns[namespace] = turns[namespace][1:]; len(turns[namespace]) == 0 {
+				delete(turns, namespace)
+			}
+		}
+	}
+}
+
+// turn is one pod of a statement.
+type turn struct {
+	*statement
+	pod int
+}
+
+// say sets the condition of a pod, and emits the event of the gang if it is the gang's first pod.
+func (l *Loop) say(ctx context.Context, t turn, now time.Time) {
+	if t.pod == 0 {
+		l.said.event(l.Actor, about(t.group, t.pods), t.kind, t.reason, "%s", t.message)
+	}
+	state := t.reason
+	if state == failedScheduling { // autoscalers look for another reason in conditions
+		state = corev1.PodReasonUnschedulable
+	}
+	if err := l.Actor.Unschedulable(ctx, t.pods[t.pod], state, t.message); err == nil {
+		l.said.about[t.pods[t.pod].UID] = word{t.reason, now}
+	}
+}
+
+// statements returns what this round has to report, gang by gang.
+func (r *round) statements() (all []statement) {
 	for i := range r.view.Refused {
 		x := &r.view.Refused[i]
-		say(&gang.Group{}, []*corev1.Pod{x.Pod}, corev1.EventTypeWarning, x.Reason, x.Message)
+		all = append(all, statement{&gang.Group{}, []*corev1.Pod{x.Pod}, corev1.EventTypeWarning, x.Reason, x.Message})
 	}
 	for i := range r.view.Waiting {
 		x := &r.view.Waiting[i]
-		say(&x.Group, x.Pods, corev1.EventTypeNormal, "GangIncomplete", x.Why)
+		all = append(all, statement{&x.Group, x.Pods, corev1.EventTypeNormal, "GangIncomplete", x.Why})
 	}
 	reasons := r.reasons()
 	for i := range r.view.Jobs {
 		j := &r.view.Jobs[i]
 		if why, ok := reasons[j.Spec.Name]; ok && !j.Running {
-			say(&j.Group, j.Free, corev1.EventTypeWarning, failedScheduling, why)
-		}
-		for _, pod := range j.Free {
-			open[pod.UID] = true
+			all = append(all, statement{&j.Group, j.Free, corev1.EventTypeWarning, failedScheduling, why})
 		}
 	}
-	for uid := range l.said.about {
-		if !open[uid] {
-			delete(l.said.about, uid)
-		}
-	}
+	return all
 }
 
 // reasons returns why gangs wait, by gang name, as far as this round has found out.
