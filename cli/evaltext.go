@@ -40,11 +40,12 @@ func latencies(results []eval.Result) []latency {
 }
 
 func (e *evaluated) print(a *app) error {
+	width, colour := a.terminal()
 	for i := range e.Comparisons {
 		if i > 0 {
 			a.Printf("\n\n")
 		}
-		if err := e.Comparisons[i].WriteTable(a.Out); err != nil {
+		if err := e.Comparisons[i].WriteTable(a.Out, eval.Screen{Width: width, Colour: colour}); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,8 @@ type Metric struct {
 	Key  string `json:"key"`  // the Quantity's Key
 	Mean Number `json:"mean"` // over windows, in the quantity's unit
 	// Diff is the difference from the baseline in the quantity's unit. Relative is the difference in percent of the baseline's value
-	// in the same window; it is nil if one of these values is 0. Both are nil for the baseline itself.
+	// in the same window; it is nil if one of these values is 0. Its interval begins at -100 or above, as no quantity is negative.
+	// Both are nil for the baseline itself.
 	Diff     *Difference `json:"diff,omitempty"`
 	Relative *Difference `json:"relative_pct,omitempty"`
 	// Middle is the interquartile mean of the differences in percent, with one difference for each window and seed. Its interval is
@@ -156,9 +157,18 @@ func compare(q Quantity, own, base []float64, same bool) Metric {
 	}
 	m.Diff = difference(diffs, q.Key)
 	if !slices.Contains(base, 0) {
-		m.Relative = difference(percents, q.Key)
+		m.Relative = difference(percents, q.Key).possible()
 	}
 	return m
+}
+
+// possible cuts the interval of a difference in percent at -100. No quantity is negative, so the true difference lies above, and
+// the cut interval contains it as often as the whole one. The ends of an interval over a single window stay infinite.
+func (d *Difference) possible() *Difference {
+	if d != nil && !math.IsInf(float64(d.Lo), 0) {
+		d.Lo = max(d.Lo, -100)
+	}
+	return d
 }
 
 func difference(diffs []float64, name string) *Difference {

@@ -3,14 +3,17 @@ package eval
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -193,7 +196,7 @@ func TestTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			if err := c.WriteTable(&b); err != nil {
+			if err := c.WriteTable(&b, Screen{}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name+".txt", b.Bytes())
@@ -204,6 +207,55 @@ func TestTable(t *testing.T) {
 			golden(t, name+".json", b.Bytes())
 		})
 	}
+}
+
+// TestTableFitsTheScreen checks that no line of a table is wider than the screen, that colours change nothing else, and that a
+// better policy is green and a worse one red.
+func TestTableFitsTheScreen(t *testing.T) {
+	c, err := Compare(made(), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &c.Policies[1].Metrics[0]
+	d.Relative = &Difference{-5, -7, -3}
+	for _, width := range []int{0, 80, 100} {
+		var plain, coloured bytes.Buffer
+		if err := errors.Join(c.WriteTable(&plain, Screen{width, false}), c.WriteTable(&coloured, Screen{width, true})); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(plain.String()) {
+			if n := utf8.RuneCountInString(line) - 1; width > 0 && n > width && !strings.HasPrefix(line, "†") { // a sentence
+				t.Errorf("width %d: a line of %d: %s", width, n, line)
+			}
+		}
+		if !strings.Contains(coloured.String(), "\x1b[32m-5.0 [-7.0, -3.0] *\x1b[0m") {
+			t.Errorf("an improvement is not green: %q", coloured.String())
+		}
+		if regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(coloured.String(), "") != plain.String() {
+			t.Errorf("colours change the text: %q", coloured.String())
+		}
+	}
+	d.Relative = &Difference{5, 3, 7}
+	var b bytes.Buffer
+	if err := c.WriteTable(&b, Screen{0, true}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "\x1b[31m+5.0 [+3.0, +7.0] *\x1b[0m") {
+		t.Errorf("a loss is not red: %q", b.String())
+	}
+}
+
+// TestIntervalsStayPossible checks that no interval of a relative difference goes below -100 %, whatever the values.
+func TestIntervalsStayPossible(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.Float64Range(1e-3, 1e6)
+		n := rapid.IntRange(2, 12).Draw(t, "windows")
+		own, base := rapid.SliceOfN(value, n, n).Draw(t, "own"), rapid.SliceOfN(value, n, n).Draw(t, "base")
+		d := compare(Quantities()[0], own, base, false).Relative
+		if d.Lo < -100 || d.Mean < d.Lo || d.Hi < d.Mean {
+			t.Fatalf("%v [%v, %v]", d.Mean, d.Lo, d.Hi)
+		}
+	})
 }
 
 func golden(t *testing.T, name string, got []byte) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 // Table is a comparison, or part of one, as rows and columns, with one row for each policy.
@@ -65,7 +67,7 @@ func (c *Comparison) Differences() Table {
 		Label: "IQM of JCT", Arrow: "↓", Main: true,
 		About: "Inter-quartile mean of the differences in mean JCT, one a window and seed, with an interval over seeds.",
 	}
-	wins := Column{Label: "wins", Main: true, About: "Windows with a lower mean JCT."}
+	wins := Column{Label: "wins", Main: true, About: "Windows with a lower mean JCT, of all; ties are windows in which both are equal."}
 	t.Columns = append(slices.Insert(t.Columns, 1, middle), wins)
 	for _, p := range c.Policies {
 		if p.Policy == c.Baseline {
@@ -78,10 +80,19 @@ func (c *Comparison) Differences() Table {
 			}
 		}
 		row.Cells = slices.Insert(row.Cells, 1, p.Metrics[0].Middle.middle())
-		row.Cells = append(row.Cells, Cell{Text: fmt.Sprintf("%d/%d", p.Metrics[0].Wins, len(c.Windows))})
+		row.Cells = append(row.Cells, Cell{Text: won(&p.Metrics[0], len(c.Windows))})
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// won says in how many of the windows the policy is better than the baseline, and in how many both are equal.
+func won(m *Metric, windows int) string {
+	text := fmt.Sprintf("%d/%d", m.Wins, windows)
+	if m.Ties > 0 {
+		text += ", " + phrase.Count(m.Ties, "tie")
+	}
+	return text
 }
 
 // cell formats a difference in percent.

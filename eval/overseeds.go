@@ -50,7 +50,7 @@ func pooled(name string, of []*Summary) Summary {
 		}
 		m.Mean = Number(stats.Mean(means))
 		m.Diff = acrossSeeds(of, q.Key, func(p *Summary) *Difference { return p.Metrics[k].Diff })
-		m.Relative = acrossSeeds(of, q.Key, func(p *Summary) *Difference { return p.Metrics[k].Relative })
+		m.Relative = acrossSeeds(of, q.Key, func(p *Summary) *Difference { return p.Metrics[k].Relative }).possible()
 		s.Metrics = append(s.Metrics, m)
 	}
 	for _, p := range of {

@@ -17,15 +17,29 @@ func compared(key string) bool {
 	return slices.Contains([]string{"mean_jct_s", "p99_jct_s", "mean_queueing_s", "mean_slowdown", "makespan_s"}, key)
 }
 
+// Screen is what a text table is written for. The zero value is a file or a pipe.
+type Screen struct {
+	Width  int  // columns; a wider table is cut into tables below each other. 0 means any width
+	Colour bool // show differences whose interval excludes 0 in green if they are for the better, otherwise in red
+}
+
 // WriteTable writes the comparison as aligned text: the means, then the paired differences with their intervals.
-func (c *Comparison) WriteTable(w io.Writer) error {
+func (c *Comparison) WriteTable(w io.Writer, to Screen) error {
 	var b strings.Builder
 	b.WriteString(c.title() + "\n\n")
 	means, differences := c.Means(), c.Differences()
-	table.Text(&b, 1, means.text())
+	write := func(t *Table) {
+		for i, part := range table.Parts(1, to.Width, t.text(to.Colour)) {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			table.Text(&b, 1, part)
+		}
+	}
+	write(&means)
 	if len(c.Policies) > 1 {
 		b.WriteString("\n" + c.legend() + "\n\n")
-		table.Text(&b, 1, differences.text())
+		write(&differences)
 	}
 	for _, note := range c.Notes() {
 		b.WriteString("\n" + note + "\n")
@@ -44,8 +58,9 @@ func (c *Comparison) title() string {
 
 // legend explains the table of differences.
 func (c *Comparison) legend() string {
-	return fmt.Sprintf("Difference from %s in the same window, %%, [%g %% interval] over %s;\n"+
-		"* excludes 0, - has a baseline of 0; IQM: the middle half of windows and seeds, [over seeds]; wins in mean JCT",
+	return fmt.Sprintf("Difference from %s per window, %%, [%g %% interval] over %s;\n"+
+		"* the interval excludes 0, - the baseline is 0;\n"+
+		"IQM: mean of the middle half of windows and seeds [over seeds]; wins in mean JCT",
 		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"))
 }
 
@@ -68,8 +83,8 @@ func (c *Comparison) Notes() []string {
 }
 
 // text returns the main columns as text. In a column whose cells may have a star, each cell ends in a star or a blank, so that
-// numbers align.
-func (t *Table) text() [][]string {
+// numbers align. With colour, a cell that has a star is green or red.
+func (t *Table) text(colour bool) [][]string {
 	rows := [][]string{{"policy"}}
 	for _, c := range t.Columns {
 		if c.Main {
@@ -94,11 +109,22 @@ func (t *Table) text() [][]string {
 			case column.starred:
 				text += "  "
 			}
+			if colour && column.starred && c.Bold {
+				text = paint(text, (c.Difference.Mean < 0) == (column.Arrow == "↓"))
+			}
 			row = append(row, text)
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// paint makes text green on a terminal if it is good, otherwise red.
+func paint(text string, good bool) string {
+	if good {
+		return "\x1b[32m" + text + "\x1b[0m"
+	}
+	return "\x1b[31m" + text + "\x1b[0m"
 }
 
 func percent(n Number) string {

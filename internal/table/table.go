@@ -2,25 +2,25 @@
 package table
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
 
+// between is what Text puts between two columns.
+const between = "  "
+
 // Text writes rows as columns with two blanks between them. It aligns the first columns, as many as the parameter left says, to
-// the left, and the others, which contain numbers, to the right. All rows must have the same number of cells.
+// the left, and the others, which contain numbers, to the right. All rows must have the same number of cells. Cells may contain
+// escape sequences that set colours.
 func Text(b *strings.Builder, left int, rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
+	width := widths(rows)
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			pad := strings.Repeat(" ", width[i]-visible(cell))
 			if i > 0 {
-				line.WriteString("  ")
+				line.WriteString(between)
 			}
 			if i < left {
 				line.WriteString(cell + pad)
@@ -31,6 +31,46 @@ func Text(b *strings.Builder, left int, rows [][]string) {
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 }
+
+// Parts cuts a table by columns into tables that Text writes at most width characters wide, each with the first columns, as many
+// as the parameter left says. A column that is too wide by itself is a part of its own. A width of 0 cuts nothing.
+func Parts(left, width int, rows [][]string) [][][]string {
+	wide, from := widths(rows), left
+	head := 0
+	for _, n := range wide[:left] {
+		head += n + len(between)
+	}
+	var parts [][][]string
+	for from < len(wide) {
+		to, used := from+1, head+wide[from]
+		for to < len(wide) && (width == 0 || used+len(between)+wide[to] <= width) {
+			used += len(between) + wide[to]
+			to++
+		}
+		part := make([][]string, len(rows))
+		for i, row := range rows {
+			part[i] = append(append([]string{}, row[:left]...), row[from:to]...)
+		}
+		parts, from = append(parts, part), to
+	}
+	return parts
+}
+
+// widths returns the width of each column.
+func widths(rows [][]string) []int {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], visible(cell))
+		}
+	}
+	return width
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// visible returns how many characters of a cell a terminal shows.
+func visible(cell string) int { return utf8.RuneCountInString(colour.ReplaceAllString(cell, "")) }
 
 // Markdown writes rows as a table. The first row is the header.
 func Markdown(b *strings.Builder, rows [][]string) {

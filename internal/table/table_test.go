@@ -1,8 +1,10 @@
 package table_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/clustergym/clustergym/internal/table"
 )
@@ -18,6 +20,38 @@ func TestLayouts(t *testing.T) {
 	table.Markdown(&b, rows)
 	if want := "| policy | what | JCT |\n|---|---|---|\n| a\\|b | x | 1,000 |\n| größer |  |  |\n"; b.String() != want {
 		t.Errorf("Markdown\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// TestParts checks that parts fit the width, that each begins with the left columns, and that they have all columns in order.
+func TestParts(t *testing.T) {
+	rows := [][]string{{"policy", "mean JCT", "p99", "a long heading"}, {"fifo", "\x1b[31m+145.6 *\x1b[0m", "1", "2"}}
+	for _, c := range []struct {
+		width int
+		want  []string // the headings of each part
+	}{
+		{0, []string{"policy|mean JCT|p99|a long heading"}},
+		{37, []string{"policy|mean JCT|p99|a long heading"}},
+		{36, []string{"policy|mean JCT|p99", "policy|a long heading"}},
+		{22, []string{"policy|mean JCT|p99", "policy|a long heading"}},
+		{20, []string{"policy|mean JCT", "policy|p99", "policy|a long heading"}},
+		{1, []string{"policy|mean JCT", "policy|p99", "policy|a long heading"}},
+	} {
+		var got []string
+		for _, part := range table.Parts(1, c.width, rows) {
+			got = append(got, strings.Join(part[0], "|"))
+			var b strings.Builder
+			table.Text(&b, 1, part)
+			for line := range strings.Lines(b.String()) {
+				n := utf8.RuneCountInString(strings.NewReplacer("\x1b[31m", "", "\x1b[0m", "").Replace(strings.TrimSuffix(line, "\n")))
+				if c.width > 21 && n > c.width {
+					t.Errorf("width %d: a line of %d: %q", c.width, n, line)
+				}
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("width %d: %q, want %q", c.width, got, c.want)
+		}
 	}
 }
 
