@@ -101,6 +101,7 @@ A gate is a YAML file of bounds, each with its reason:
 	f.BoolVar(&opts.overSeeds, "over-seeds", false,
 		"with --markdown: one row for policies NAME-1, NAME-2, ..., with the interval over these seeds of training")
 	cmdline.Require(cmd, "scenario", "policies")
+	cmdline.CompleteKeys(cmd, "set", flags.ScenarioKeys)
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	cmdline.CompleteList(cmd, "policies", policy.Names)
 	cmdline.Complete(cmd, "baseline", policy.Names)

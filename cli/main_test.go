@@ -183,6 +183,27 @@ func TestDocsAreReproducible(t *testing.T) {
 	}
 }
 
+// TestTrainExplainsItsSettings checks that train --explain names every setting, within 80 columns, and trains nothing.
+func TestTrainExplainsItsSettings(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := must(t, "train", "--explain")
+	for line := range strings.Lines(s.out) {
+		if len(line) > 81 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	if want := "train.rate            0.002\n    Adam's learning rate at the first update."; !strings.Contains(s.out, want) {
+		t.Errorf("no %q in\n%s", want, s.out)
+	}
+	var all []explained
+	if err := json.Unmarshal([]byte(must(t, "train", "--explain", "--json").out), &all); err != nil || len(all) < 40 {
+		t.Errorf("%d settings, %v", len(all), err)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
+		t.Errorf("files %v, %v", files, err)
+	}
+}
+
 // TestCompletionOffersNames checks that shells offer names as completions, and in a list only names that are not in it yet.
 func TestCompletionOffersNames(t *testing.T) {
 	for _, c := range []struct {
@@ -197,6 +218,11 @@ func TestCompletionOffersNames(t *testing.T) {
 		{[]string{"baselines", "describe", ""}, "lyra"},
 		{[]string{"whatif", "--against", ""}, "srtf"},
 		{[]string{"eval", "--policies", "fifo,las,"}, "fifo,las,sjfskip"},
+		{[]string{"eval", "--set", ""}, "cluster.servers="},
+		{[]string{"train", "--set", ""}, "scenario.cluster.servers="},
+		{[]string{"train", "--set", "train.k"}, "train.keep=\tHow many checkpoints stay on disk."},
+		{[]string{"train", "beliefs", "--set", ""}, "beliefs.seed="},
+		{[]string{"scenario", "describe", "--set", ""}, "estimates.kind="},
 		{[]string{"eval", "--scenario", "venus-contended-v1,loan"}, "venus-contended-v1,loaning-small-v1"},
 		{[]string{""}, "whatif\tForecast a cluster under another policy or on other servers"},
 	} {

@@ -39,7 +39,7 @@ the test windows under sjfskip and adds the share of the mean JCT that jobs wait
 			return runScenarioDescribe(cmd.Context(), a, opts, measure)
 		},
 	}
-	opts.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
+	opts.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable", flags.ScenarioKeys)
 	cmd.Flags().BoolVar(&measure, "measure", false,
 		"play the test windows under sjfskip and print the share of the mean JCT that jobs wait")
 	return cmd

@@ -81,7 +81,7 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
 	f.StringArrayVar(&opts.vary, "vary", nil, "a setting to vary, train.KEY=VALUE,VALUE,...; repeatable")
-	opts.scenario.AddSet(cmd, "change a setting of all runs: train.KEY=value or scenario.KEY=value; repeatable")
+	opts.scenario.AddSet(cmd, "change a setting of all runs: train.KEY=value or scenario.KEY=value; repeatable", trainKeys)
 	f.StringVar(&opts.config, "config", "", "YAML file of the request")
 	f.Int("seeds", usual.Seeds, "how many runs each point has: the seeds train.seed and those after it")
 	f.Int("random", 0, "how many points to draw from the grid, 0 for all")

@@ -28,6 +28,7 @@ type trainOptions struct {
 	dir      string
 	labels   string
 	resume   bool
+	explain  bool
 	workers  int
 }
 
@@ -63,16 +64,20 @@ An interrupt lets the current update finish and saves it; a second one ends at o
 newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts.
 
 Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. In
-addition to the scenario's settings there are these, with their defaults:
+addition to the scenario's settings there are these, with their defaults; --explain says what they mean:
 `+settingsText(&trainSettings{Train: train.DefaultConfig()}, "train."), cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
   clustergym train --from released --scenario mine.yaml --updates 20 --dir runs/mine
   clustergym train --resume --dir runs/first
-  clustergym train --resume --updates 40 --dir runs/first`,
+  clustergym train --resume --updates 40 --dir runs/first
+  clustergym train --explain`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.explain {
+				return printExplained(a)
+			}
 			for _, flag := range []string{"updates", "seed"} {
 				if f := cmd.Flags().Lookup(flag); f.Changed {
 					opts.scenario.Sets = append(opts.scenario.Sets, "train."+flag+"="+f.Value.String())
@@ -84,7 +89,7 @@ addition to the scenario's settings there are these, with their defaults:
 	usual := train.DefaultConfig()
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
-	opts.scenario.AddSet(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable")
+	opts.scenario.AddSet(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable", trainKeys)
 	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, from: POLICY, and train: with its keys")
 	f.StringVar(&opts.from, "from", "", "begin with this policy: released, or the folder of an exported policy or of a run")
 	f.Int("updates", usual.Updates, "how many updates the run makes: train.updates")
@@ -92,6 +97,7 @@ addition to the scenario's settings there are these, with their defaults:
 	f.StringVar(&opts.dir, "dir", "", "folder of the run (default runs/SCENARIO)")
 	f.StringVar(&opts.labels, "labels", "", "folder of labels, which several runs may share (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
+	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
 	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })

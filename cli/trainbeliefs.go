@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,7 @@ scenarios:
 	}
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
-	opts.scenario.AddSet(cmd, "change a setting: beliefs.KEY=value, speeds.KEY=value or scenario.KEY=value; repeatable")
+	opts.scenario.AddSet(cmd, "change a setting: beliefs.KEY=value, speeds.KEY=value or scenario.KEY=value; repeatable", beliefsKeys)
 	f.StringVar(&opts.what, "what", whatTimes, "what the network predicts: times or speeds")
 	f.Uint64("seed", runtimes.DefaultConfig().Seed, "seed of everything random: beliefs.seed or speeds.seed")
 	f.StringVar(&opts.dir, "dir", "", "folder of the run")
@@ -94,6 +95,14 @@ scenarios:
 	cmdline.Require(cmd, "dir")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd
+}
+
+// beliefsKeys returns the keys of --set, which shells complete.
+func beliefsKeys() []string {
+	return slices.Concat(
+		flags.Keys(&beliefsSettings{runtimes.DefaultConfig()}, ""), flags.Keys(&speedsSettings{speeds.DefaultConfig()}, ""),
+		flags.Keys(&scenario.Scenario{}, flags.ScenarioPrefix),
+	)
 }
 
 // believed is the result of train beliefs.

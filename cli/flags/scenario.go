@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/config"
 )
 
 // Scenario contains the flags that name a scenario and change its settings.
@@ -20,13 +21,30 @@ type Scenario struct {
 // Add adds the flags to a command.
 func (o *Scenario) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "", "a built-in scenario, see clustergym scenario ls, or a YAML file")
-	o.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable")
+	o.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable", ScenarioKeys)
 	cmdline.Complete(cmd, "scenario", scenario.All)
 }
 
-// AddSet adds only the flag for the settings.
-func (o *Scenario) AddSet(cmd *cobra.Command, help string) {
+// AddSet adds only the flag for the settings. Shells complete the keys.
+func (o *Scenario) AddSet(cmd *cobra.Command, help string, keys func() []string) {
 	cmd.Flags().StringArrayVar(&o.Sets, "set", nil, help)
+	cmdline.CompleteKeys(cmd, "set", keys)
+}
+
+// ScenarioKeys returns the keys of a scenario's settings.
+func ScenarioKeys() []string { return Keys(&scenario.Scenario{}, "") }
+
+// Keys returns the keys of the settings in a struct, which it gets by its address, each behind a prefix.
+func Keys(settings any, prefix string) []string {
+	all, err := config.Load("", settings, config.Options{})
+	if err != nil {
+		panic("flags: keys of settings: " + err.Error())
+	}
+	keys := make([]string, len(all))
+	for i, s := range all {
+		keys[i] = prefix + s.Key
+	}
+	return keys
 }
 
 // Load reads the scenario. The settings may omit the prefix "scenario.". An unknown name is a usage error.

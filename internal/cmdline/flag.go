@@ -34,6 +34,25 @@ func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
 	}
 }
 
+// CompleteKeys registers the keys that shells suggest as completions of a flag's value, KEY=VALUE. A key may be followed by a tab
+// and its description.
+func CompleteKeys(cmd *cobra.Command, flag string, keys func() []string) {
+	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var all []string
+		for _, key := range keys() {
+			key, about, described := strings.Cut(key, "\t")
+			if key += "="; described {
+				key += "\t" + about
+			}
+			all = append(all, key)
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic("complete --" + flag + ": " + err.Error())
+	}
+}
+
 // Require marks flags as required.
 func Require(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
