@@ -40,7 +40,7 @@ WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
 .PHONY: help build studies test race attack soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench \
-  torch golden quickstart results readme a-srpt know results-check proof ablations reinforced untold yardsticks release release-smoke wheel python-test docs \
+  torch golden quickstart results readme a-srpt know bench-table results-check proof ablations reinforced untold yardsticks release release-smoke wheel python-test docs \
   docs-check clean
 
 help: ## list the targets
@@ -262,6 +262,16 @@ readme: build ## play what the README's table shows, and write it there
 a-srpt: build ## play what docs/policies.md shows of what A-SRPT is told, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY_ASRPT) > "$$table"; \
 	$(call put,a-srpt,docs/policies.md)
+
+# What docs/bench.md shows. The rows of other policies in the folder runs/bench are no part of it.
+bench-table: build ## play the benchmark with all standard policies, and write docs/bench.md and docs/bench-v1.json
+	@table=$$(mktemp); list=$$(mktemp); trap 'rm -f "$$table" "$$list"' EXIT; \
+	{ printf '```\nclustergym bench --out runs/bench-v1 --markdown\n```\n\n'; \
+	  bin/clustergym bench --out runs/bench-v1 --markdown < /dev/null; echo; } > "$$table"; \
+	cp runs/bench-v1/results.json docs/bench-v1.json; $(call put,bench,docs/bench.md); \
+	bin/clustergym bench ls --markdown > "$$list"; \
+	{ awk '/^$$/ {exit} {print}' "$$list"; echo; } > "$$table"; $(call put,bench-tasks,docs/bench.md); \
+	{ awk 'show {print} /^$$/ {show = 1}' "$$list"; echo; } > "$$table"; $(call put,bench-policies,docs/bench.md)
 
 know: ## play what docs/told.md shows of run times and speeds that nobody tells, and write it there
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_TIMES)'

@@ -74,7 +74,7 @@ versions may add fields, so ignore fields that you do not know. A warning is the
 		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
 		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newSweepCmd(a), newCompareCmd(a), newEvalCmd(a), newExportCmd(a),
 		newSnapshotCmd(a), newPlanCmd(a), newWhatifCmd(a), newServeCmd(a),
-		newHeadroomCmd(a), newBeliefsCmd(a), newQuickstartCmd(a),
+		newHeadroomCmd(a), newBenchCmd(a), newBeliefsCmd(a), newQuickstartCmd(a),
 		newVersionCmd(a), cmdline.NewGenDocs(&a.App),
 	)
 	addLearners(a, root)

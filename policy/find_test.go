@@ -151,6 +151,23 @@ func TestNamesOfNothing(t *testing.T) {
 	}
 }
 
+// TestLearnedPoliciesMayBeFitted checks that a learned policy with a suffix that asks for the training split, or for the truth, is
+// found where a command can give it, and only there.
+func TestLearnedPoliciesMayBeFitted(t *testing.T) {
+	for _, suffix := range []string{"+know:speed=fit:seen=training", "+know:time=truth"} {
+		arg := released.Name + suffix
+		if _, err := new(policy.Finder).Load(arg); err == nil || !strings.Contains(err.Error(), "this needs a scenario") {
+			t.Errorf("%s without a scenario: error %v", arg, err)
+		}
+		p, err := (&policy.Finder{Fits: true}).Load(arg)
+		if err != nil {
+			t.Errorf("%s: %v", arg, err)
+		} else if p.Learned == nil || p.Needs.Past() != strings.Contains(arg, "training") || p.Needs.Truth.Times == p.Needs.Past() {
+			t.Errorf("%s: needs %+v", arg, p.Needs)
+		}
+	}
+}
+
 // TestFindingReadsNothing checks that a folder is read when its policy is loaded, and not before.
 func TestFindingReadsNothing(t *testing.T) {
 	dir := bundle(t)

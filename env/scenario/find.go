@@ -32,9 +32,17 @@ func (s *Scenario) find(folder, key, name string) (string, error) {
 			return "", fmt.Errorf("%s %q: %w", key, name, err)
 		}
 	}
-	return "", fmt.Errorf("%s %q: no such file (tried %s): set %s to the folder that holds %s/%s, or %s to a file",
-		key, name, strings.Join(tried, ", "), SharedVariable, folder, name, key)
+	return "", &NoFileError{name, fmt.Sprintf("%s %q: no such file (tried %s): set %s to the folder that holds %s/%s, or %s to a file",
+		key, name, strings.Join(tried, ", "), SharedVariable, folder, name, key)}
 }
+
+// NoFileError reports that a file that a scenario needs, such as a trace, is not there.
+type NoFileError struct {
+	Name string // as the scenario names the file
+	text string
+}
+
+func (e *NoFileError) Error() string { return e.text }
 
 // sharedDirs returns the candidates for the shared folder: the value of SharedVariable, or, if that is not set, folders next to
 // the working folder and next to the module.

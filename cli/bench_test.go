@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// TestBenchRanks plays two policies, adds another one in the same folder, joins files, and checks what is printed.
+func TestBenchRanks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	one := []string{"bench", "--task", "embedded-small-v1", "--out", "b", "--by-task"}
+	s := must(t, append(one, "--policy", "fjf,mine=srsf")...)
+	contains(t, s.talk, "bench-v1: 1 task, policies: 3", "36/36 episodes", "results: b/results.json")
+	contains(t, s.out, "rank  policy", "mine               0.", "fjf                1.", "las:place=compact  1.00  [1.00, 1.00]",
+		"bench-v1, 1 task of 12.", "1: embedded-small-v1")
+	before := read(t, "b/results.json")
+	if again := must(t, append(one, "--policy", "fjf,mine=srsf")...); again.out != s.out || read(t, "b/results.json") != before {
+		t.Errorf("the same command prints\n%s, want\n%s", again.out, s.out)
+	}
+	contains(t, must(t, append(one, "--policy", "sjfskip")...).out, "sjfskip  ", "mine  ", "fjf  ")
+	contains(t, must(t, append(one, "--policy", "sjfskip", "--markdown")...).out, "| rank | policy |", "| `sjfskip` |", "| mine | ")
+
+	must(t, "bench", "--task", "embedded-small-v1", "--out", "other", "--policy", "mine=srtf")
+	joined := must(t, "bench", "join", "b/results.json", "other/results.json")
+	contains(t, joined.out, "mine  ", "mine (other/results.json)  ", "sjfskip  ")
+	var told benched
+	if err := json.Unmarshal([]byte(must(t, "bench", "join", "--json", "other/results.json").out), &told); err != nil ||
+		len(told.Ranking.Rows) != 2 || told.Ranking.Rows[0].Score == nil {
+		t.Errorf("%+v, error %v", told, err)
+	}
+}
+
+func TestBenchLists(t *testing.T) {
+	contains(t, must(t, "bench", "ls").out, "uplinks-warm-venus-v1", "helios-venus-2020-06/helios_data_training.csv.gz", "forbidden",
+		"srsf+menu+move+know:speed=fit:seen=training")
+	contains(t, must(t, "bench", "ls", "--markdown").out, "| 1 | `embedded-small-v1` | 12 |")
+	contains(t, must(t, "bench", "ls", "--json").out, `"suite": "bench-v1"`)
+}
+
+// TestBenchFails checks the exit status and the message of what cannot be played.
+func TestBenchFails(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(scenario.SharedVariable, t.TempDir())
+	file := func(text string) string { return file(t, "results.json", text) }
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"bench", "--task", "embedded-small-v2"}, cmdline.CodeUsage, "bench-v1 has none of that name"},
+		{[]string{"bench", "--policy", "sjfskp"}, cmdline.CodeUsage, `did you mean "sjfskip"?`},
+		{[]string{"bench", "--policy", "fjf,sjfskip", "--untold", "fifo"}, cmdline.CodeUsage, "want exactly one --policy"},
+		{[]string{"bench", "--policy", "x=fjf,x=fifo"}, cmdline.CodeUsage, `two have the name "x"`},
+		{[]string{"bench", "--task", "uplinks-warm-venus-v1"}, cmdline.CodeError, "helios_data_training.csv.gz"},
+		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeSomeFailed, "policy srsf: 12 of 12"},
+		{[]string{"bench", "join", "none.json"}, cmdline.CodeError, "none.json"},
+		{[]string{"bench", "join", file(`{"format":"x"}`)}, cmdline.CodeError, `line 1: format: "x"`},
+	} {
+		s := command(t, c.args...)
+		if s.code != c.code || !strings.Contains(s.talk, c.want) {
+			t.Errorf("%v: exit status %d, want %d with %q:\n%s", c.args, s.code, c.code, c.want, s.talk)
+		}
+	}
+}
+
+// TestBenchWithoutTraces checks that without the traces the tasks on generated workloads are played, and that the others are named
+// with the files that they need.
+func TestBenchWithoutTraces(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(scenario.SharedVariable, t.TempDir())
+	s := must(t, "bench", "--policy", "fjf")
+	contains(t, s.out, "bench-v1, 5 tasks of 12.")
+	contains(t, s.talk, "bench-v1: 5 tasks", "task openb-warm-untold-v1 is left out", "alibaba-openb-2023/openb_pod_list_default.csv.gz",
+		"docs/data-sources.md says where to get it")
+	if n := strings.Count(s.talk, "is left out"); n != 7 {
+		t.Errorf("%d tasks are left out, want 7", n)
+	}
+}

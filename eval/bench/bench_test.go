@@ -1,0 +1,284 @@
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines/all"
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/bench"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+	"github.com/clustergym/clustergym/policy"
+)
+
+var update = flag.Bool("update", false, "write what the reference does into testdata")
+
+func TestMain(m *testing.M) {
+	all.Register()
+	os.Exit(m.Run())
+}
+
+func load(name string) (*policy.Policy, error) { return (&policy.Finder{Fits: true}).Load(name) }
+
+func entry(name string) bench.Entry { return bench.Entry{Name: name, Told: name, Untold: name} }
+
+// open opens the tasks with the given names.
+func open(t testing.TB, names ...string) (all []*bench.Opened) {
+	t.Helper()
+	tasks, err := bench.FindTasks(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tasks {
+		o, err := tasks[i].Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+func play(t testing.TB, dir string, tasks []*bench.Opened, entries ...bench.Entry) *bench.File {
+	t.Helper()
+	f, err := bench.Play(context.Background(), tasks, entries, bench.Options{
+		Dir: dir, Load: load, Program: bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func text(t testing.TB, f *bench.File) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestTasksAreFrozen plays the reference on the first windows of every task and compares digests of scenarios and completion times
+// with those of the first release. A change here makes all published results worthless: it needs another version of the suite.
+func TestTasksAreFrozen(t *testing.T) {
+	const path = "testdata/" + bench.Suite + ".json"
+	golden := map[string]string{}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &golden)
+	}
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	for _, task := range bench.Tasks() {
+		if facts, err := task.Facts(); err != nil || facts.Files != "" {
+			t.Setenv(scenario.SharedVariable, sharedtest.Dir(t)) // skips the test from the first task on a trace on
+		}
+		o := open(t, task.Scenario)[0]
+		f := play(t, t.TempDir(), []*bench.Opened{o}, entry(bench.Reference))
+		c := f.Rows[0].Cells[0]
+		got := fmt.Sprintf("scenario %s, mean JCT %v s", c.Scenario, c.JCT)
+		if *update {
+			golden[o.Scenario] = got
+		} else if golden[o.Scenario] != got {
+			t.Errorf("%s:\n%s, want\n%s", o.Scenario, got, golden[o.Scenario])
+		}
+	}
+	if *update {
+		text, err := json.MarshalIndent(golden, "", " ")
+		if err == nil {
+			err = os.WriteFile(path, append(text, '\n'), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTasksCoverTheField checks that there are twelve tasks, some without data, told and untold, with cheap, dear and forbidden
+// restarts, and that the seven on traces say which file they need.
+func TestTasksCoverTheField(t *testing.T) {
+	count := map[string]int{}
+	for _, task := range bench.Tasks() {
+		f, err := task.Facts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		count["told "+fmt.Sprint(f.Told)]++
+		count["restart "+f.Restart]++
+		count["data "+fmt.Sprint(f.Files != "")]++
+	}
+	want := map[string]int{
+		"told true": 5, "told false": 7, "restart 1m": 5, "restart 1m3s": 1, "restart 30m": 5, "restart forbidden": 1,
+		"data true": 7, "data false": 5,
+	}
+	if fmt.Sprint(count) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", count, want)
+	}
+}
+
+func TestMissingTraces(t *testing.T) {
+	t.Setenv(scenario.SharedVariable, t.TempDir())
+	for _, task := range bench.Tasks() {
+		f, err := task.Facts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Open()
+		missing, ok := errors.AsType[*bench.MissingError](err)
+		if ok != (f.Files != "") || ok && !strings.Contains(f.Files, missing.File) {
+			t.Errorf("%s: error %v, want one about %q", task.Scenario, err, f.Files)
+		}
+	}
+}
+
+// TestStandardPoliciesExist checks that every standard policy can be found, and plays a task that tells nothing without being told
+// the truth, but for the one that says so.
+func TestStandardPoliciesExist(t *testing.T) {
+	for _, prior := range []string{"srsf+menu+move", "srsf+menu+move+know:speed=fit"} {
+		names := map[string]bool{}
+		for _, e := range bench.Standard(prior) {
+			if names[e.Name] {
+				t.Errorf("two standard policies are named %q", e.Name)
+			}
+			names[e.Name] = true
+			for _, name := range []string{e.Told, e.Untold} {
+				p, err := load(name)
+				if err != nil {
+					t.Errorf("%s: %v", e.Name, err)
+				} else if told := p.Needs.Truth.Times || p.Needs.Truth.Speeds; told && e.Name != "told the truth" {
+					t.Errorf("%s: %s is told the truth", e.Name, name)
+				}
+			}
+		}
+		if _, ok := bench.FindStandard(bench.Standard(prior), bench.Reference); !ok {
+			t.Errorf("no standard policy is the reference %s", bench.Reference)
+		}
+	}
+}
+
+// TestPlayGoesOn interrupts a benchmark after some cases, and checks that the next one plays only the others and returns what one
+// without an interrupt returns, also after other policies were asked for in between.
+func TestPlayGoesOn(t *testing.T) {
+	tasks := open(t, "embedded-small-v1", "power-turns-small-untold-v1")
+	entries := []bench.Entry{entry(bench.Reference), {Name: "mine", Told: "srsf", Untold: "srsf+know"}}
+	want := text(t, play(t, t.TempDir(), tasks, entries...))
+
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	opts := bench.Options{Dir: dir, Load: load, Workers: 1, Program: bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"}}
+	opts.Progress = func(p bench.Progress) {
+		if p.Done >= 30 {
+			cancel()
+		}
+	}
+	if f, err := bench.Play(ctx, tasks, entries, opts); f != nil || !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted: %v, error %v", f, err)
+	}
+	play(t, dir, tasks, entry(bench.Reference), entry("fjf"))
+	var last bench.Progress
+	opts.Progress = func(p bench.Progress) { last = p }
+	f, err := bench.Play(context.Background(), tasks, entries, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Done != 48 || last.Of != 48 || last.Kept < 30 {
+		t.Errorf("%+v, want 48 cases, 30 or more of them kept", last)
+	}
+	if got := text(t, f); got != want {
+		t.Errorf("after an interrupt:\n%s, want\n%s", got, want)
+	}
+	if row := f.Rows[slices.IndexFunc(f.Rows, func(r bench.Row) bool { return r.Policy == "mine" })]; row.Cells[0].Played != "srsf" ||
+		row.Cells[1].Played != "srsf+know" {
+		t.Errorf("%+v, want srsf where all is told, srsf+know where nothing is", row.Cells)
+	}
+}
+
+// TestPlaySaysWhatWasTold checks what a file says of policies that are told more than the task tells.
+func TestPlaySaysWhatWasTold(t *testing.T) {
+	f := play(t, t.TempDir(), open(t, "power-turns-small-untold-v1"), entry(bench.Reference),
+		entry("srsf+know:speed=truth:time=truth"), entry("srsf+know:seen=training"), entry("released+know:speed=fit:seen=training"))
+	for _, row := range f.Rows {
+		told := row.Cells[0].Told
+		switch {
+		case told.RunTimes != "none" || told.Speeds != "nothing" || told.Models != "nothing" || told.Groups != "trace",
+			(len(told.Truth) == 2) != strings.Contains(row.Policy, "truth"),
+			told.Training != strings.Contains(row.Policy, "training"),
+			(len(told.Trained) > 0) != strings.Contains(row.Policy, "released"),
+			(row.Cells[0].Weights != "") != strings.Contains(row.Policy, "released"):
+			t.Errorf("%s: told %+v, weights %q", row.Policy, told, row.Cells[0].Weights)
+		}
+	}
+	r, err := bench.Rank(f, taskOf(t, "power-turns-small-untold-v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.Rows {
+		if (s.Rank == 0) != strings.Contains(s.Policy, "truth") {
+			t.Errorf("%s has rank %d", s.Policy, s.Rank)
+		}
+	}
+}
+
+func taskOf(t testing.TB, names ...string) []bench.Task {
+	t.Helper()
+	tasks, err := bench.FindTasks(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tasks
+}
+
+// TestPlayRefusesTheTrained checks that a policy that was trained on the jobs of a task is refused.
+func TestPlayRefusesTheTrained(t *testing.T) {
+	tasks := open(t, "embedded-small-v1")
+	s, err := scenario.Load("embedded-small-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := func(name string) (*policy.Policy, error) {
+		p, err := load(name)
+		if err == nil && name == "released" {
+			for _, period := range src.Periods(scenario.Test) {
+				p.Training.Seen = append(slices.Clip(p.Training.Seen), checkpoints.Period(period))
+			}
+		}
+		return p, err
+	}
+	f, err := bench.Play(context.Background(), tasks, []bench.Entry{entry(bench.Reference), entry("released")},
+		bench.Options{Dir: t.TempDir(), Load: seen, Progress: func(bench.Progress) { t.Error("something is played") }})
+	if _, ok := errors.AsType[*eval.OverlapError](err); !ok || f != nil {
+		t.Errorf("%v, error %v, want an OverlapError", f, err)
+	}
+}
+
+// TestPlayLeavesOutTheFailed checks that a policy that cannot play a task has no row there, and that the others have theirs.
+func TestPlayLeavesOutTheFailed(t *testing.T) {
+	f, err := bench.Play(context.Background(), open(t, "embedded-small-v1", "power-turns-small-untold-v1"),
+		[]bench.Entry{entry(bench.Reference), entry("srsf")}, bench.Options{Dir: t.TempDir(), Load: load})
+	if _, ok := errors.AsType[*eval.FailedError](err); !ok || !strings.Contains(err.Error(), "policy srsf: 12 of 12 cases failed") {
+		t.Fatalf("error %v, want one about srsf, which needs run times", err)
+	}
+	r, err := bench.Rank(f, taskOf(t, "embedded-small-v1", "power-turns-small-untold-v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 2 || r.Rows[0].Policy != bench.Reference || r.Rows[1].Unranked != "played 1 of 2 tasks" || r.Rows[1].Rank != 0 {
+		t.Errorf("%+v, want the reference ranked and srsf not", r.Rows)
+	}
+}
