@@ -55,13 +55,16 @@ func (l *labels) write(path string, samples []learn.Sample) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("store labels: %w", err)
 	}
-	err := atomicfile.Write(path, 0o666, func(w io.Writer) error {
-		return checkpoints.WriteTensors(w, rows(&l.scout.Shape, samples), nil)
-	})
+	err := atomicfile.Write(path, 0o666, func(w io.Writer) error { return l.encode(w, samples) })
 	if err != nil {
 		return fmt.Errorf("store labels: %w", err)
 	}
 	return nil
+}
+
+// encode writes the choices of a window as a label file.
+func (l *labels) encode(w io.Writer, samples []learn.Sample) error {
+	return checkpoints.WriteTensors(w, rows(&l.scout.Shape, samples), nil)
 }
 
 // read is the inverse of write.

@@ -45,13 +45,18 @@ type labels struct {
 	played  [][]string                                            // the same for windows that the team plays
 	windows [][]learn.Sample                                      // by window number; nil for windows too old to learn from
 	choices int                                                   // number of choices in windows
+	ahead   int                                                   // the pool has been given windows before this number; see elsewhere
 }
 
 // labelsName is the default folder of a run's labels, within its folder.
 const labelsName = "labels"
 
 // newLabels returns the labels of a run. digests are the digests of its sources, by stage; dir is the folder that stores labels.
-func newLabels(cfg *Config, prior, dir string, r *run, digests [][]string) (*labels, error) {
+// beginner returns the policy that the run began with.
+func newLabels(
+	prior, dir string, r *run, digests [][]string, beginner func() (*agents.Policy, error),
+) (*labels, error) {
+	cfg := &r.cfg
 	design := cfg.design("scout", prior)
 	design.Margin = cfg.Explore
 	init := rng.Stream(cfg.LabelSeed, "train", "scout")
@@ -68,7 +73,7 @@ func newLabels(cfg *Config, prior, dir string, r *run, digests [][]string) (*lab
 		if r.beginning == nil {
 			return nil, fmt.Errorf("train.along: %q without a policy to begin with", cfg.Along)
 		}
-		if l.team, err = r.beginner(); err != nil {
+		if l.team, err = beginner(); err != nil {
 			return nil, err
 		}
 		by = r.beginning.Digest
@@ -160,37 +165,65 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	return all
 }
 
-// further returns the labelled choices of the next n windows. It reads them from files, and plays the windows that have no file.
+// further returns the labelled choices of the next n windows. It reads them from files, and has the windows played that have no
+// file.
 func (l *labels) further(ctx context.Context, r *run, n int) ([][]learn.Sample, error) {
-	from, found, lacking := len(l.windows), make([][]learn.Sample, n), make([]*player, n)
-	err := r.each(ctx, n, func(i int) (err error) {
-		found[i], err = l.read(l.path(from + i))
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, checkpoints.ErrDamaged) {
-			if err != nil {
-				err = fmt.Errorf("read labels: %w", err)
-			}
-			return err
+	from, found := len(l.windows), make([][]learn.Sample, n)
+	lacking, err := l.stored(ctx, r, from, found)
+	if err != nil || len(lacking) == 0 {
+		return found, err
+	}
+	if r.opt.Pool != nil {
+		if err := l.elsewhere(ctx, r, lacking, from+n); err != nil {
+			return nil, err
 		}
-		lacking[i], err = l.player(from + i)
+		if lacking, err = l.stored(ctx, r, from, found); err == nil && len(lacking) > 0 {
+			err = fmt.Errorf("labels of window %d were stored, and are missing or damaged", lacking[0])
+		}
+		return found, err
+	}
+	players := make([]*player, len(lacking))
+	err = r.each(ctx, len(lacking), func(i int) (err error) {
+		players[i], err = l.player(lacking[i])
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	var players []*player
-	var places []int // index in found of each player
-	for i, g := range lacking {
-		if g != nil {
-			players, places = append(players, g), append(places, i)
+	return found, playAll(ctx, players, r.opt.Workers, func(i int, out *rollout) error {
+		found[lacking[i]-from] = out.labelled()
+		return l.write(l.path(lacking[i]), out.samples)
+	})
+}
+
+// stored reads the choices of the windows after the first from that are not in found yet. It returns the numbers of the windows
+// that have no file, or a damaged one.
+func (l *labels) stored(ctx context.Context, r *run, from int, found [][]learn.Sample) (lacking []int, err error) {
+	lacks := make([]bool, len(found))
+	err = r.each(ctx, len(found), func(i int) (err error) {
+		if found[i] != nil {
+			return nil
+		}
+		found[i], err = l.read(l.path(from + i))
+		if lacks[i] = errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoints.ErrDamaged); err != nil && !lacks[i] {
+			return fmt.Errorf("read labels: %w", err)
+		}
+		return nil
+	})
+	for i := range lacks {
+		if lacks[i] {
+			lacking = append(lacking, from+i)
 		}
 	}
-	return found, playAll(ctx, players, r.opt.Workers, func(i int, out *rollout) error {
-		for k := range out.samples { // the scout's action does not matter and is not stored
-			out.samples[k].Action, out.samples[k].LogProb = 0, 0
-		}
-		found[places[i]] = out.samples
-		return l.write(l.path(from+places[i]), out.samples)
-	})
+	return lacking, err
+}
+
+// labelled returns the labelled choices. It removes the scout's actions, which do not matter and are not stored.
+func (r *rollout) labelled() []learn.Sample {
+	for k := range r.samples {
+		r.samples[k].Action, r.samples[k].LogProb = 0, 0
+	}
+	return r.samples
 }
 
 // path returns the file of the n-th window. Windows take the scenarios in turn.

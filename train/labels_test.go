@@ -150,7 +150,7 @@ func TestReplayForgetsTheOldest(t *testing.T) {
 		}
 		digests = append(digests, digest)
 	}
-	again, err := newLabels(&cfg, r.policy.Prior, filepath.Join(opt.Dir, labelsName), r, [][]string{digests})
+	again, err := newLabels(r.policy.Prior, filepath.Join(opt.Dir, labelsName), r, [][]string{digests}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Resume bool
 	// Workers is the number of cores to use; 0 means all.
 	Workers int
+	// Pool computes labels in other processes. If it is nil, the run computes them itself.
+	Pool Pool
 	// Labels is the folder that stores labels. The run reuses labels with the same settings that the folder contains already. If
 	// Labels is empty, the run uses the folder labels in Dir.
 	Labels string
@@ -149,29 +151,9 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if r.goal, err = cfg.goal(); err != nil {
 		return nil, err
 	}
-	servers := 0
-	var digests []string
-	for _, s := range opt.Scenarios {
-		src, err := s.Open()
-		if err != nil {
-			return nil, err
-		}
-		if src.Count(scenario.Train) == 0 {
-			return nil, fmt.Errorf("scenario %s has no training windows", s.Name)
-		}
-		rules, err := s.SimConfig()
-		if err != nil {
-			return nil, err
-		}
-		servers = max(servers, len(rules.Cluster.Servers))
-		digest, err := src.Digest()
-		if err != nil {
-			return nil, err
-		}
-		r.sources, digests = append(r.sources, src), append(digests, digest)
-	}
-	if len(r.sources) == 0 {
-		return nil, fmt.Errorf("no scenario, want 1 or more")
+	servers, digests, err := r.openSources()
+	if err != nil {
+		return nil, err
 	}
 	var before *Recipe // a new untrained run needs none
 	if opt.Resume || opt.From != nil {
@@ -204,7 +186,7 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
-	if r.labels, err = newLabels(&r.cfg, prior, dir, r, all); err != nil {
+	if r.labels, err = newLabels(prior, dir, r, all, r.beginner); err != nil {
 		return nil, err
 	}
 	if r.learner, err = newLearner(&r.cfg, r.policy, servers, opt.Workers); err != nil {
@@ -228,6 +210,33 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 		r.central.close()
 	}
 	return r, err
+}
+
+// openSources opens the scenarios. It returns the servers of the largest cluster and the digest of each scenario's jobs.
+func (r *run) openSources() (servers int, digests []string, err error) {
+	for _, s := range r.opt.Scenarios {
+		src, err := s.Open()
+		if err != nil {
+			return 0, nil, err
+		}
+		if src.Count(scenario.Train) == 0 {
+			return 0, nil, fmt.Errorf("scenario %s has no training windows", s.Name)
+		}
+		rules, err := s.SimConfig()
+		if err != nil {
+			return 0, nil, err
+		}
+		servers = max(servers, len(rules.Cluster.Servers))
+		digest, err := src.Digest()
+		if err != nil {
+			return 0, nil, err
+		}
+		r.sources, digests = append(r.sources, src), append(digests, digest)
+	}
+	if len(r.sources) == 0 {
+		return 0, nil, fmt.Errorf("no scenario, want 1 or more")
+	}
+	return servers, digests, nil
 }
 
 // give finds what the priors, and those in Config.Against, may use in each scenario.

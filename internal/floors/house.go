@@ -59,6 +59,7 @@ func house() rules {
 			{1, "internal/graphop", "kernels as Gorgonia operations with gradients"},
 			{1, "internal/onnx/onnxtest", "tests: ONNX Runtime"},
 			{1, "internal/onnx/run", "reads and computes ONNX models, under limits"},
+			{1, "internal/work", "gives units of a job to workers, and takes their answers; speaks NATS"},
 			{1, "internal/tbevent/tbeventtest", "tests: another reader of event files"},
 			{1, "attention", "masked multi-head attention and readouts of sets, with gradients; knows nothing of clusters"},
 			{1, "coordgraph", "a dynamic coordination graph and its payoffs, with gradients; knows nothing of clusters"},
@@ -142,6 +143,10 @@ func house() rules {
 			Direct: []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/critic", "train/runtimes",
 				"train/speeds"},
 			Through: []string{"train", "cli", "cmd/clustergym"},
+		}, {
+			Module:  "github.com/nats-io",
+			Direct:  []string{"internal/work"},
+			Through: []string{"cli", "cmd/clustergym"},
 		}},
 	}
 }

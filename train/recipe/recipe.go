@@ -87,10 +87,16 @@ func ReadFile(path string, settings any, known bool, check func() (scenarios int
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
+	return Parse(path, text, settings, known, check)
+}
+
+// Parse is Read for a text. Errors call it by the given name.
+func Parse(name string, text []byte, settings any, known bool, check func() (scenarios int, err error)) ([]*scenario.Scenario, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(known)
 	n := 0
-	if err = dec.Decode(settings); err == nil {
+	err := dec.Decode(settings)
+	if err == nil {
 		n, err = check()
 	}
 	var all []*scenario.Scenario
@@ -105,7 +111,7 @@ func ReadFile(path string, settings any, known bool, check func() (scenarios int
 		all = append(all, s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return all, nil
 }

@@ -1,0 +1,124 @@
+package work
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// BrokerOptions configure a broker in this process.
+type BrokerOptions struct {
+	Address   string // host:port; port 0 takes a free one
+	Cert, Key string // files of the TLS certificate and its key, "" for no TLS
+	Token     string // which workers must bring
+	Queue     string // name of the pool's queue, which workers may use; "" means DefaultQueue
+}
+
+// Broker is a server of NATS within the learner's process. It keeps the units in memory: if the process is killed, the pool gives
+// them out again.
+type Broker struct {
+	server *server.Server
+	dir    string
+	secret string
+	tls    bool
+}
+
+const (
+	workerUser  = "worker"
+	learnerUser = "learner"
+	startTime   = 20 * time.Second
+)
+
+// StartBroker starts a broker. The caller must call Close. Callers check whether the address may be used without TLS.
+func StartBroker(o BrokerOptions) (*Broker, error) {
+	b, err := startBroker(o)
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	return b, nil
+}
+
+func startBroker(o BrokerOptions) (*Broker, error) {
+	host, port, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil || number < 0 || number > 1<<16-1 {
+		return nil, fmt.Errorf("address %q: port %q, want 0 to 65535", o.Address, port)
+	}
+	if number == 0 {
+		number = server.RANDOM_PORT
+	}
+	b := &Broker{secret: randomText()}
+	opts := &server.Options{
+		ServerName: "clustergym", Host: host, Port: number, NoSigs: true, NoLog: true, MaxPayload: MaxPayload,
+		MaxPending: 16 * MaxPayload, JetStream: true, JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 20,
+		Users: []*server.User{
+			{Username: learnerUser, Password: b.secret},
+			{Username: workerUser, Password: o.Token, Permissions: workerRights(queueName(o.Queue))},
+		},
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, fmt.Errorf("read TLS certificate: %w", err)
+		}
+		opts.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		opts.TLS, b.tls = true, true
+	}
+	if b.dir, err = os.MkdirTemp("", "clustergym-broker-"); err != nil { // JetStream wants a folder for its own files
+		return nil, err
+	}
+	opts.StoreDir = b.dir
+	if b.server, err = server.NewServer(opts); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(b.dir))
+	}
+	b.server.Start()
+	if !b.server.ReadyForConnections(startTime) {
+		b.Close()
+		return nil, fmt.Errorf("not ready at %s after %v: is the address in use?", o.Address, startTime)
+	}
+	return b, nil
+}
+
+// workerRights are the subjects that a worker may use: pulling units, saying that it computes them, and asking the learner.
+func workerRights(queue string) *server.Permissions {
+	return &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{
+			"$JS.API.CONSUMER.INFO." + queue + "." + consumerName, "$JS.API.CONSUMER.MSG.NEXT." + queue + "." + consumerName,
+			"$JS.ACK." + queue + "." + consumerName + ".>",
+			queue + ".hello", queue + ".answer", queue + ".beat", queue + ".table",
+		}},
+		Subscribe: &server.SubjectPermission{Allow: []string{inboxes + ">", queue + ".end"}},
+	}
+}
+
+// URL returns the address for workers.
+func (b *Broker) URL() string {
+	u := url.URL{Scheme: "nats", Host: b.server.Addr().String()}
+	if b.tls {
+		u.Scheme = "tls"
+	}
+	return u.String()
+}
+
+// Connect returns a connection for a Pool.
+func (b *Broker) Connect() (*nats.Conn, error) {
+	return nats.Connect("", nats.InProcessServer(b.server), nats.UserInfo(learnerUser, b.secret), nats.Name(learnerUser))
+}
+
+// Close stops the broker.
+func (b *Broker) Close() {
+	b.server.Shutdown()
+	b.server.WaitForShutdown()
+	_ = os.RemoveAll(b.dir)
+}

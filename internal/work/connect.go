@@ -1,0 +1,83 @@
+package work
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// DefaultQueue is the name of the queue of units, if no other is given.
+const DefaultQueue = "clustergym"
+
+const (
+	inboxes       = "_INBOX." // prefix of the subjects on which replies are awaited
+	consumerName  = "workers"
+	reconnectWait = 500 * time.Millisecond
+)
+
+// Access says how to reach a broker.
+type Access struct {
+	URL   string // nats://HOST:PORT for this machine, tls://HOST:PORT for any
+	Token string // of the broker that a learner starts
+	Creds string // file of credentials for an external broker
+	CA    string // file of the certificates to trust, "" for the system's
+	Queue string // name of the queue; "" means DefaultQueue
+}
+
+func queueName(name string) string { return cmp.Or(name, DefaultQueue) }
+
+// Validate returns an error for an address without TLS on another machine, and for a name that is not valid.
+func (a *Access) Validate() error {
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" || u.User != nil {
+		return fmt.Errorf("address %q, want nats://HOST:PORT or tls://HOST:PORT, without a password", a.URL)
+	}
+	ip := net.ParseIP(u.Hostname())
+	if loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme == "nats" && !loopback {
+		return fmt.Errorf("address %q is on another machine: want tls://, which encrypts", a.URL)
+	}
+	if q := queueName(a.Queue); !workerText.MatchString(q) || strings.Contains(q, ".") {
+		return fmt.Errorf("queue %q, want letters, digits, - and _", q)
+	}
+	return nil
+}
+
+// Connect connects to a broker. The connection is made again whenever it is lost. Connect returns an error at once if the broker
+// refuses the token or the credentials, or cannot be reached.
+func (a *Access) Connect(name string) (*nats.Conn, error) {
+	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	opts := []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // callers see the errors of their requests
+	}
+	if strings.HasPrefix(a.URL, "tls://") {
+		opts = append(opts, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	if a.CA != "" {
+		opts = append(opts, nats.RootCAs(a.CA))
+	}
+	if a.Token != "" {
+		opts = append(opts, nats.UserInfo(workerUser, a.Token))
+	}
+	if a.Creds != "" {
+		opts = append(opts, nats.UserCredentials(a.Creds))
+	}
+	c, err := nats.Connect(a.URL, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", a.URL, err)
+	}
+	return c, nil
+}
+
+// randomText returns a text that cannot be guessed.
+func randomText() string { return rand.Text() }

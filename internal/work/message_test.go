@@ -1,0 +1,117 @@
+package work
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/quick"
+
+	"github.com/clustergym/clustergym/internal/names"
+)
+
+var kinds = []kind{hello, welcome, given, beat, answer, verdict}
+
+// samples contains a message of each kind, in the order of kinds.
+func samples() []*message {
+	const job = "0123456789abcdef"
+	return []*message{
+		{Unit: idle, Build: testBuild, Worker: "host-1.2_3"},
+		{Unit: idle, Job: job, Digest: job, body: []byte("the job\nof two lines")},
+		{Unit: 7, Job: job},
+		{Unit: idle, Job: job, Worker: "w", Seconds: 1.5},
+		{Unit: 0, Job: job, Worker: "w", Digest: job, Seconds: 0.25, body: []byte{0, '\n', 255}},
+		{Unit: 3, Refused: "NaN"},
+	}
+}
+
+// TestMessagesSurviveTheWire checks that what is parsed is what was sent.
+func TestMessagesSurviveTheWire(t *testing.T) {
+	for i, m := range samples() {
+		got, err := parse(m.encode(), kinds[i])
+		if err != nil {
+			t.Errorf("%s: %v", kinds[i].name, err)
+			continue
+		}
+		if len(got.body) == 0 {
+			got.body = nil
+		}
+		if !reflect.DeepEqual(got, m) {
+			t.Errorf("%s: got %+v, want %+v", kinds[i].name, got, m)
+		}
+	}
+}
+
+// TestBadMessagesAreRefused checks that the error names the field.
+func TestBadMessagesAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		kind       kind
+		text, want string
+	}{
+		{given, ``, "no end of its head"},
+		{given, strings.Repeat(" ", maxHead) + "\n", "no end of its head"},
+		{given, "[]\n", "an object"},
+		{given, `{"v":2,"unit":1,"job":"0123456789"}` + "\n", "v: 2, want a whole number from 1 to 1"},
+		{given, `{"v":1,"job":"0123456789"}` + "\n", "unit: missing"},
+		{given, `{"v":1,"unit":1}` + "\n", "job: missing"},
+		{given, `{"v":1,"unit":1,"job":"../../etc"}` + "\n", "job"},
+		{given, `{"v":1,"unit":-2,"job":"0123456789"}` + "\n", "unit: -2"},
+		{given, `{"v":1,"unit":1,"job":"0123456789"}` + "\nbody", "body of 4 bytes, want at most 0"},
+		{given, `{"v":1,"unit":1,"job":"0123456789","worker":"w"}` + "\n", "a field that messages of this kind do not have"},
+		{given, `{"v":1,"unit":1,"job":"0123456789","job":"0123456789"}` + "\n", "given twice"},
+		{given, `{"v":1,"unit":1,"job":"0123456789","more":1}` + "\n", "more: unknown field"},
+		{beat, `{"v":1,"unit":1,"job":"0123456789","worker":"a b"}` + "\n", "worker"},
+		{beat, `{"v":1,"unit":1,"job":"0123456789","worker":"a","seconds":1e300}` + "\n", "seconds"},
+		{verdict, `{"v":1,"unit":1,"refused":"\u001b[2J"}` + "\n", "refused"},
+	} {
+		if _, err := parse([]byte(c.text), c.kind); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %.80q: error %v, want %q", c.kind.name, c.text, err, c.want)
+		}
+	}
+}
+
+// TestLinesOfErrors checks that the text of any error fits into a message.
+func TestLinesOfErrors(t *testing.T) {
+	check := func(text string) bool {
+		m := &message{Unit: idle, Refused: "x" + line(errors.New(text))}
+		got, err := parse(m.encode(), verdict)
+		return err == nil && got.Refused == m.Refused && names.Clean(got.Refused)
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+	if text := strings.Repeat("\x00é\n", 4000); !check(text) {
+		t.Error("a long text does not fit")
+	}
+}
+
+// fuzz checks that any text is parsed or refused, and that a parsed message is the same after the wire.
+func fuzz(f *testing.F, k kind) {
+	for i, m := range samples() {
+		if kinds[i].name == k.name {
+			f.Add(m.encode())
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parse(data, k)
+		if err != nil {
+			return
+		}
+		again, err := parse(m.encode(), k)
+		if err != nil || len(again.body) > k.most || !bytes.Equal(again.body, m.body) {
+			t.Fatalf("%q: %v after the wire", data, err)
+		}
+		again.body, m.body = nil, nil
+		if !reflect.DeepEqual(again, m) {
+			t.Errorf("%+v, after the wire %+v", m, again)
+		}
+	})
+}
+
+func FuzzHello(f *testing.F)   { fuzz(f, hello) }
+func FuzzWelcome(f *testing.F) { fuzz(f, welcome) }
+func FuzzUnit(f *testing.F)    { fuzz(f, given) }
+func FuzzBeat(f *testing.F)    { fuzz(f, beat) }
+func FuzzAnswer(f *testing.F)  { fuzz(f, answer) }
+func FuzzVerdict(f *testing.F) { fuzz(f, verdict) }

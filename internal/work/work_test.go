@@ -1,0 +1,145 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const testBuild = "linux/amd64-0123456789abcdef-01234567"
+
+// site is a broker, a pool and what the pool has stored.
+type site struct {
+	broker *Broker
+	pool   *Pool
+	token  string
+
+	mu     sync.Mutex
+	stored map[int]string
+	warned []string
+}
+
+func newSite(t *testing.T, change func(*PoolOptions)) *site {
+	t.Helper()
+	s := &site{token: randomText(), stored: map[int]string{}}
+	var err error
+	if s.broker, err = StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: s.token}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.broker.Close)
+	conn, err := s.broker.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := PoolOptions{Conn: conn, Build: testBuild, AckWait: time.Second, Warn: func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.warned = append(s.warned, err.Error())
+	}}
+	if change != nil {
+		change(&o)
+	}
+	if s.pool, err = NewPool(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.pool.Close(true) })
+	return s
+}
+
+// take stores an answer that is right for the job "text".
+func (s *site) take(unit int, answer []byte) (refused, failed error) {
+	if want := right(unit); string(answer) != want {
+		return fmt.Errorf("%q, want %q", answer, want), nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[unit] += string(answer)
+	return nil, nil
+}
+
+func right(unit int) string { return fmt.Sprintf("text %d", unit) }
+
+// worker returns a worker that computes right answers.
+func (s *site) worker(t *testing.T, name string) *Worker {
+	t.Helper()
+	access := &Access{URL: s.broker.URL(), Token: s.token}
+	conn, err := access.Connect(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Worker{
+		Conn: conn, Name: name, Build: testBuild, AckWait: time.Second,
+		Open: func(_ context.Context, job []byte) (Compute, error) {
+			return func(_ context.Context, unit int) ([]byte, error) { return fmt.Appendf(nil, "%s %d", job, unit), nil }, nil
+		},
+	}
+}
+
+func units(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// run runs a worker until the test ends, and returns a channel with its error.
+func run(t *testing.T, w *Worker) <-chan error {
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(cancel)
+	return ended
+}
+
+// finish waits for n units and checks what was stored.
+func (s *site) finish(t *testing.T, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := s.pool.Wait(ctx, units(n)...); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range n {
+		if s.stored[i] != right(i) {
+			t.Errorf("unit %d: stored %q, want %q, once", i, s.stored[i], right(i))
+		}
+	}
+}
+
+// TestEveryUnitIsAnsweredOnce checks that workers share the units, that each is stored once, and that they end when the pool has
+// no more work.
+func TestEveryUnitIsAnsweredOnce(t *testing.T) {
+	s := newSite(t, nil)
+	first, second := run(t, s.worker(t, "first")), run(t, s.worker(t, "second")) // before there is a job
+	s.pool.Give(units(50)...)
+	s.pool.Give(units(60)...) // the first 50 are given out already
+	if err := s.pool.Start([]byte("text"), s.take); err != nil {
+		t.Fatal(err)
+	}
+	s.finish(t, 60)
+	s.pool.Close(true)
+	for _, ended := range []<-chan error{first, second} {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(s.warned) > 0 {
+		t.Errorf("warned of %q", s.warned)
+	}
+}
+
+// TestAnotherBuildIsRefused checks that the worker learns why.
+func TestAnotherBuildIsRefused(t *testing.T) {
+	s := newSite(t, nil)
+	w := s.worker(t, "other")
+	w.Build = strings.Replace(testBuild, "0", "1", 1)
+	err := <-run(t, w)
+	if err == nil || !strings.Contains(err.Error(), "another program or processor, "+w.Build+", want "+testBuild) {
+		t.Errorf("error %v, want it to name both programs", err)
+	}
+}

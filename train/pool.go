@@ -1,0 +1,157 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/train/recipe"
+)
+
+// Pool gives units of a run's work to other processes. A unit is a window to label; its number is that of the window. A process
+// computes units with a Labeller.
+type Pool interface {
+	// Start makes the job known: what a process must know to compute any unit of it. The pool calls take with the answer to a unit,
+	// for several units at a time. If take returns refused, the answer was wrong, for the reason in refused, and the pool gives the
+	// unit out again. If it returns failed, the answer could not be stored, and the pool ends with that error.
+	Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error
+	// Give gives units out, in this order. It ignores those that are given out already.
+	Give(units ...int)
+	// Wait returns nil once take has accepted an answer to every unit, and an error if the pool has ended or ctx ends.
+	Wait(ctx context.Context, units ...int) error
+}
+
+const (
+	// maxAnswer is the largest number of bytes of an answer.
+	maxAnswer = 8 << 20
+	// maxJob is the largest number of bytes of a job.
+	maxJob = 6 << 20
+	// giveAhead is the number of windows that are given out before the learner needs them. Labels do not depend on what was learned,
+	// so other processes can work on later updates while the learner works on this one.
+	giveAhead = 1000
+)
+
+// elsewhere has the lacking windows labelled by a pool, and returns when their files are stored. It also gives out windows from
+// number next on, which later updates need.
+func (l *labels) elsewhere(ctx context.Context, r *run, lacking []int, next int) error {
+	pool := r.opt.Pool
+	if l.ahead == 0 {
+		job, err := l.describe(r.files)
+		if err == nil {
+			err = pool.Start(job, l.take)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	pool.Give(lacking...)
+	l.ahead = max(l.ahead, next)
+	for end := min(l.cfg.Expert*l.cfg.Windows, next+giveAhead); l.ahead < end; l.ahead++ {
+		if _, err := os.Stat(l.path(l.ahead)); err != nil {
+			pool.Give(l.ahead)
+		}
+	}
+	return pool.Wait(ctx, lacking...)
+}
+
+// take checks the labels of a window that another process computed, and stores them. It implements the function of Pool.Start.
+func (l *labels) take(window int, file []byte) (refused, failed error) {
+	if err := l.check(file); err != nil {
+		return err, nil
+	}
+	path := l.path(window)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, fmt.Errorf("store labels: %w", err)
+	}
+	if err := atomicfile.WriteBytes(path, 0o666, file); err != nil {
+		return nil, fmt.Errorf("store labels: %w", err)
+	}
+	return nil, nil
+}
+
+// check returns an error unless the file is what write writes for some choices with finite numbers.
+func (l *labels) check(file []byte) error {
+	tensors, _, err := checkpoints.ReadTensors(file, checkpoints.Limits{Bytes: maxAnswer, Header: 1 << 16, Tensors: 32})
+	if err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		if i := notFinite(t.Data); i >= 0 {
+			return fmt.Errorf("tensor %q: element %d is not a finite number", t.Name, i)
+		}
+	}
+	samples, err := unrow(&l.scout.Shape, tensors)
+	if err != nil {
+		return err
+	}
+	for i := range samples {
+		if own := samples[i].Saved[0]; own != 0 {
+			return fmt.Errorf("choice %d: the prior's own candidate saves %v, want 0", i, own)
+		}
+	}
+	var again bytes.Buffer
+	if err := l.encode(&again, samples); err != nil {
+		return err
+	}
+	if !bytes.Equal(again.Bytes(), file) {
+		return errors.New("the file is not in the form in which labels are stored")
+	}
+	return nil
+}
+
+// notFinite returns the index of the first number that is infinite or NaN, or -1.
+func notFinite(data any) int {
+	switch all := data.(type) {
+	case []float32:
+		for i, x := range all {
+			if x-x != 0 {
+				return i
+			}
+		}
+	case []float64:
+		for i, x := range all {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// recipeKey is the entry of a job's metadata that contains the recipe.
+const recipeKey = "recipe"
+
+// describe returns the job of the run's labels: the recipe, and, if a policy plays windows, its tensors.
+func (l *labels) describe(f *runFiles) ([]byte, error) {
+	text, err := recipe.Text(f.recipe, f.scenarios)
+	if err != nil {
+		return nil, err
+	}
+	var tensors []checkpoints.Tensor
+	if l.team != nil {
+		tensors = append(l.team.Params.Tensors(), l.team.Range.Tensors()...)
+	}
+	var job bytes.Buffer
+	if err := checkpoints.WriteTensors(&job, tensors, map[string]string{recipeKey: string(text)}); err != nil {
+		return nil, err
+	}
+	if job.Len() > maxJob {
+		return nil, fmt.Errorf("recipe and policy have %d bytes, want at most %d: other processes cannot be told of them", job.Len(), maxJob)
+	}
+	return job.Bytes(), nil
+}
+
+// Arithmetic returns a digest of numbers that this processor computes with the functions on which labels depend. Processes with
+// equal programs and equal digests compute equal labels: on some processors, the last bits of such functions differ.
+func Arithmetic() string {
+	h := sha256.New()
+	arithmetic(h)
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
