@@ -39,7 +39,7 @@ PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES)' | sha256s
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
-.PHONY: help build studies test race attack soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench \
+.PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench \
   torch golden quickstart results readme a-srpt know bench-table results-check proof ablations reinforced untold yardsticks release release-smoke wheel python-test docs \
   docs-check clean
 
@@ -103,6 +103,10 @@ attack: ## run the tests of what an attack found: docs/reliability.md names them
 	done; \
 	[ $$ran -gt 0 ] || { echo "docs/reliability.md names no test"; exit 1; }; \
 	echo "$$ran tests passed"
+
+KILLS ?= 200
+kills: ## kill learner, workers and broker of a training KILLS (200) times: the same bytes as undisturbed
+	$(GO) test ./cli -run '^TestKills$$' -v -count=1 -timeout 0 -kills $(KILLS)
 
 soak: ## play random episodes of all kinds for SOAK (10m)
 	$(GO) test ./env/sim -run '^TestRandomEpisodes$$' -v -timeout 0 -soak $(SOAK)

@@ -66,7 +66,7 @@ func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
 	if s := command(t, tiny("runs/parts", "--resume", "--seed", "7")...); s.code != cmdline.CodeMismatch || !strings.Contains(s.talk, "seed: 7") {
 		t.Errorf("resumed with another seed: exit code %d, want %d\n%s", s.code, cmdline.CodeMismatch, s.talk)
 	}
-	must(t, "train", "--resume", "--dir", "runs/parts", "--workers", "1")
+	must(t, "train", "--resume", "--dir", "runs/parts", "--cores", "1")
 
 	a, b := tree(t, "runs/whole"), tree(t, "runs/parts")
 	for name, text := range a {

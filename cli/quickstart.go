@@ -94,7 +94,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 		scenario: flags.Scenario{
 			Name: quickstartScenario, Sets: append(slices.Clone(quickstartSets), "train.updates="+strconv.Itoa(opts.updates)),
 		},
-		dir: dir, workers: opts.workers,
+		dir: dir, cores: opts.workers,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -29,7 +30,8 @@ type trainOptions struct {
 	labels   string
 	resume   bool
 	explain  bool
-	workers  int
+	cores    int
+	pool     poolOptions
 }
 
 // trainSettings are the keys of a configuration file of train.
@@ -59,6 +61,10 @@ run.yaml lists what that policy was trained on, so that eval refuses these jobs 
 The same settings give the same weights, byte for byte, whatever the number of cores, even if a run is interrupted or killed
 and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files with
 which TensorBoard shows the run while it is in progress: tensorboard --logdir FOLDER.
+
+--workers N starts N processes that compute the labels, and --listen lets workers of other machines compute them, too, with
+TLS and a token: see clustergym worker, and clustergym workers for what they do. The result is the same, byte for byte. The
+learner includes the broker through which they work; --broker names a server of NATS instead.
 
 An interrupt lets the current update finish and saves it; a second one ends at once. --resume continues a run from its
 newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts.
@@ -98,7 +104,8 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	f.StringVar(&opts.labels, "labels", "", "folder of labels, which several runs may share (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
-	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	f.IntVar(&opts.cores, "cores", 0, "cores that this process uses, 0 for all; does not change the result")
+	opts.pool.addFlags(f)
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })
 	cmd.AddCommand(newTrainBeliefsCmd(a))
@@ -163,8 +170,12 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	warn := func(err error) { bar.Clear(); a.Warn(err) }
-	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, train.Options{
-		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.workers, Scenarios: scenarios, Stop: ctx.Done(),
+	pool, err := opts.pool.open(result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote(s)) })
+	if err != nil {
+		return nil, err
+	}
+	options := train.Options{
+		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.cores, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now, Given: eval.Given, From: from,
 		Older: warned(result.Dir, warn), Warn: warn,
 		Progress: func(m *train.Metrics) {
@@ -176,7 +187,12 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 			bar.Set(int64(m.Update))
 			bar.Note(note(m))
 		},
-	})
+	}
+	if pool != nil {
+		options.Pool = pool
+	}
+	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, options)
+	pool.close(err == nil && !result.Stopped)
 	if err != nil {
 		return nil, err
 	}

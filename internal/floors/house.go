@@ -67,6 +67,7 @@ func house() rules {
 			{1, "checkpoints", "tensors in files, the atomic store, policy bundles"},
 			{1, "env/cluster", "a cluster at one instant: state, transaction, feasibility, forecast, snapshot"},
 
+			{2, "internal/work/worktest", "tests: a server of NATS"},
 			{2, "internal/adam", "the optimiser of all training"},
 			{2, "internal/cmdline/cmdlinetest", "tests: the help of a program is complete"},
 			{2, "attention/graph", "dense layers, norms and attention in a Gorgonia graph"},
@@ -145,7 +146,7 @@ func house() rules {
 			Through: []string{"train", "cli", "cmd/clustergym"},
 		}, {
 			Module:  "github.com/nats-io",
-			Direct:  []string{"internal/work"},
+			Direct:  []string{"internal/work", "internal/work/worktest"},
 			Through: []string{"cli", "cmd/clustergym"},
 		}},
 	}

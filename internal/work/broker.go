@@ -27,6 +27,7 @@ type BrokerOptions struct {
 type Broker struct {
 	server *server.Server
 	dir    string
+	host   string // as given
 	secret string
 	tls    bool
 }
@@ -58,7 +59,7 @@ func startBroker(o BrokerOptions) (*Broker, error) {
 	if number == 0 {
 		number = server.RANDOM_PORT
 	}
-	b := &Broker{secret: randomText()}
+	b := &Broker{host: host, secret: NewToken()}
 	opts := &server.Options{
 		ServerName: "clustergym", Host: host, Port: number, NoSigs: true, NoLog: true, MaxPayload: MaxPayload,
 		MaxPending: 16 * MaxPayload, JetStream: true, JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 20,
@@ -102,9 +103,14 @@ func workerRights(queue string) *server.Permissions {
 	}
 }
 
-// URL returns the address for workers.
+// URL returns the address for workers of this machine.
 func (b *Broker) URL() string {
-	u := url.URL{Scheme: "nats", Host: b.server.Addr().String()}
+	host := b.host
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	_, port, _ := net.SplitHostPort(b.server.Addr().String())
+	u := url.URL{Scheme: "nats", Host: net.JoinHostPort(host, port)}
 	if b.tls {
 		u.Scheme = "tls"
 	}

@@ -2,8 +2,10 @@ package work
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -79,5 +81,19 @@ func (a *Access) Connect(name string) (*nats.Conn, error) {
 	return c, nil
 }
 
-// randomText returns a text that cannot be guessed.
-func randomText() string { return rand.Text() }
+// Await is Connect for a worker that may start before the broker: it tries again for the time wait, 0 for without end, unless the
+// broker refuses the token or the credentials. It returns nil if ctx ends before.
+func (a *Access) Await(ctx context.Context, name string, wait time.Duration) (*nats.Conn, error) {
+	for began := time.Now(); ; pause(ctx, time.Second) {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		conn, err := a.Connect(name)
+		if err == nil || errors.Is(err, nats.ErrAuthorization) || a.Validate() != nil || wait > 0 && time.Since(began) > wait {
+			return conn, err
+		}
+	}
+}
+
+// NewToken returns a token that cannot be guessed.
+func NewToken() string { return rand.Text() }

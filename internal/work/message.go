@@ -55,6 +55,7 @@ var (
 	beat    = kind{"beat", []string{"worker", "job", "seconds"}, []string{"worker", "job"}, 0} // a worker says what it does
 	answer  = kind{"answer", []string{"worker", "job", "sha256", "seconds", "failed"}, []string{"worker", "job"}, MaxPayload}
 	verdict = kind{"verdict", []string{"refused"}, nil, 0} // the learner says whether it has stored an answer
+	table   = kind{"table", nil, nil, MaxPayload}          // the learner answers with a Status
 )
 
 var fields = []string{"v", "build", "worker", "job", "unit", "sha256", "seconds", "refused", "failed"}

@@ -20,6 +20,7 @@ type PoolOptions struct {
 	Build   string        // of this program; workers of another one are refused
 	Persist bool          // the broker keeps units in files, so that they outlast the broker
 	AckWait time.Duration // a worker that says nothing for so long has lost its unit; 0 means 8 s
+	Told    func(Status)  // is called about once a second while units are without an answer; may be nil
 	Warn    func(error)   // is told of refused workers and answers, and of a broker that cannot be reached; may be nil
 }
 
@@ -51,6 +52,7 @@ type Pool struct {
 	workers map[string]*seat
 	rate    rate
 	warned  map[string]time.Time
+	told    time.Time // when Told was last called
 }
 
 // unit is a unit without an accepted answer.
@@ -90,7 +92,7 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for subject, handle := range map[string]func(*nats.Msg){
 		"owner": func(m *nats.Msg) { p.reply(m, &message{}) },
-		"hello": p.hello, "beat": p.beat,
+		"hello": p.hello, "beat": p.beat, "table": p.table,
 		"answer": p.queued,
 	} {
 		s, err := o.Conn.Subscribe(o.Queue+"."+subject, handle)
@@ -168,6 +170,13 @@ func (p *Pool) Wait(ctx context.Context, units ...int) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// Fail ends the pool with an error, which Wait returns.
+func (p *Pool) Fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(err)
 }
 
 // end ends the pool with an error, unless it has ended. The mutex must be locked.
@@ -296,6 +305,9 @@ func (p *Pool) answer(msg *nats.Msg) {
 		return
 	case refused != nil:
 		u.refusals++
+		if s := p.seat(m.Worker, time.Now()); s != nil {
+			s.refused++
+		}
 		refused = fmt.Errorf("worker %s, unit %d: %w", m.Worker, m.Unit, refused)
 		if u.refusals >= maxRefusals {
 			p.end(fmt.Errorf("%d answers were refused, the last of %w", u.refusals, refused))
@@ -352,6 +364,7 @@ func (p *Pool) tend() {
 				err = p.publish()
 			}
 		}
+		p.tell()
 		if err != nil && p.ctx.Err() == nil {
 			p.warn(fmt.Errorf("give out units: %w", err))
 		}

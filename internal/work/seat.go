@@ -14,6 +14,7 @@ type seat struct {
 	heard   time.Time // when it last said anything
 	done    int       // answers accepted
 	seconds float64   // that those took
+	refused int       // answers refused
 }
 
 const (
@@ -100,6 +101,14 @@ func (p *Pool) free(now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// mean returns the mean time of the last units in seconds, 0 if there are none.
+func (r *rate) mean() (mean float64) {
+	for _, s := range r.last {
+		mean += s / float64(len(r.last))
+	}
+	return mean
 }
 
 // median returns the median time of the last units in seconds, 0 if there are none.

@@ -24,7 +24,7 @@ type site struct {
 
 func newSite(t *testing.T, change func(*PoolOptions)) *site {
 	t.Helper()
-	s := &site{token: randomText(), stored: map[int]string{}}
+	s := &site{token: NewToken(), stored: map[int]string{}}
 	var err error
 	if s.broker, err = StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: s.token}); err != nil {
 		t.Fatal(err)

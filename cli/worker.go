@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/work"
+	"github.com/clustergym/clustergym/train"
+)
+
+type workerOptions struct {
+	access work.Access
+	token  string
+	name   string
+	wait   time.Duration
+	parent bool
+}
+
+func newWorkerCmd(a *app) *cobra.Command {
+	var opts workerOptions
+	cmd := &cobra.Command{
+		Use:   "worker --connect URL",
+		Short: "Compute labels for a training run on another machine",
+		Long: cmdline.Long(`
+Computes labels for clustergym train, one window at a time, on one core. Start as many as the machine has cores to spare. The
+learner sends the recipe of its run; a worker keeps nothing and may be killed at any time: another one computes its window then.
+
+The learner accepts only workers that run the same program on a processor that computes the same numbers, because only these
+compute the same labels. It checks every answer: its digest, its form, and that its numbers are finite. It cannot know whether
+finite numbers are right, so give the token only to machines that you trust. A scenario that reads a trace needs the same file
+here, at the same path.
+
+--connect is the address that clustergym train --listen or --broker uses. Addresses of other machines need TLS. The token is that
+of clustergym train, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the worker
+waits, at most for the time --wait. It ends when the learner has all labels, on SIGINT and SIGTERM, and with an error if the
+learner refuses it.`),
+		Example: `  clustergym worker --connect tls://learner.example:4222 --token-file token --ca cert.pem
+  clustergym worker --connect tls://nats.example:4222 --creds worker.creds --queue mine`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWorker(cmd.Context(), a, &opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.access.URL, "connect", "", "address of the broker, tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine")
+	f.StringVar(&opts.token, "token-file", "", "file of the token; takes precedence over "+tokenVariable)
+	addBrokerFlags(f, &opts.access)
+	f.StringVar(&opts.name, "name", "", "name in the learner's table (default made of the machine's name and the process)")
+	f.DurationVar(&opts.wait, "wait", 10*time.Minute, "how long to wait for a learner that cannot be reached, 0 for without end")
+	f.BoolVar(&opts.parent, "with-parent", false, "end when standard input ends, as the workers that train starts do")
+	cmdline.Require(cmd, "connect")
+	return cmd
+}
+
+func runWorker(ctx context.Context, a *app, o *workerOptions) error {
+	var err error
+	if o.access.Token, err = readToken(o.token); err != nil {
+		return err
+	}
+	if err := o.access.Validate(); err != nil {
+		return cmdline.Usage("--connect: %w", err)
+	}
+	if o.name == "" {
+		host, _ := os.Hostname()
+		o.name = fmt.Sprintf("%.48s-%d-%.4s", cmp.Or(unnamed.ReplaceAllString(host, "-"), "worker"), os.Getpid(), work.NewToken())
+	} else if unnamed.MatchString(o.name) || len(o.name) > 80 {
+		return cmdline.Usage("--name %q, want at most 80 letters, digits, '.', '-' and '_'", o.name)
+	}
+	build, err := work.Build(train.Arithmetic())
+	if err != nil {
+		return err
+	}
+	if o.parent {
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		go func() { _, _ = io.Copy(io.Discard, a.In); stop() }()
+	}
+	runtime.GOMAXPROCS(1) // one core: more would only add threads for the garbage collector
+	conn, err := o.access.Await(ctx, o.name, o.wait)
+	if err != nil || conn == nil {
+		return err
+	}
+	w := work.Worker{
+		Conn: conn, Name: o.name, Queue: o.access.Queue, Build: build, Wait: o.wait,
+		Open: func(ctx context.Context, job []byte) (work.Compute, error) {
+			l, err := train.NewLabeller(ctx, job, eval.Given)
+			if err != nil {
+				return nil, err
+			}
+			return l.Label, nil
+		},
+		Told: func(text string) { a.Say("worker %s: %s", o.name, text) },
+	}
+	err = w.Run(ctx)
+	if refused := new(work.RefusedError); errors.As(err, &refused) {
+		return cmdline.Fail(cmdline.CodeMismatch, err)
+	}
+	return err
+}
+
+var unnamed = regexp.MustCompile(`[^0-9a-zA-Z._-]+`)

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/work/worktest"
+)
+
+// mainVariable makes the test's program behave as clustergym, so that tests can start it and the workers that it starts.
+const mainVariable = "CLUSTERGYM_TEST_MAIN"
+
+// TestMain runs the tests, or clustergym.
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if len(os.Args) > 2 && os.Args[1] == "test-broker" {
+		testBroker(os.Args[2:])
+	}
+	Main()
+}
+
+// program returns a command that runs clustergym in a process of its own.
+func program(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	return cmd
+}
+
+// small are the flags of a run with a second's labels.
+func small(dir string) []string {
+	args := []string{"train", "--scenario", "embedded-small-v1", "--updates", "6", "--dir", dir, "--cores", "1"}
+	for _, set := range []string{
+		"scenario.cluster.servers=4", "scenario.cluster.gpus_per_server=4", "scenario.workload.jobs=600", "scenario.window.arrivals=40",
+		"train.expert=5", "train.every=1", "train.window=6", "train.prior=sjfskip", "train.validation=1", "train.windows=6",
+		"train.choices=60", "train.batch=60", "train.rollouts=1", "train.label=0.6", "train.size.width=8", "train.size.heads=2",
+		"train.size.hidden=4", "train.size.rank=2", "train.size.kappa=2", "train.size.inducing=2",
+	} {
+		args = append(args, "--set", set)
+	}
+	return args
+}
+
+// outcome reads the files of a run that are equal for equal runs.
+func outcome(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(dir, path)
+		if err != nil || d.IsDir() || name == "timing.jsonl" || strings.HasPrefix(name, "events.") ||
+			strings.HasPrefix(d.Name(), ".") { // a killed process leaves its lock and unfinished files
+
+			return err
+		}
+		text, err := os.ReadFile(path)
+		out[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// equal compares the outcomes of two runs. Checkpoints that only one of them kept do not count.
+func equal(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, text := range want {
+		other, ok := got[name]
+		if !ok && strings.HasPrefix(name, "checkpoints/") && !strings.Contains(name, "000006") {
+			continue
+		}
+		if other != text {
+			t.Errorf("%s: differs, or is missing (%t)", name, !ok)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok && !strings.HasPrefix(name, "checkpoints/") {
+			t.Errorf("%s: only with workers", name)
+		}
+	}
+}
+
+// TestWorkersGiveTheSameBytes checks that a run with worker processes stores what a run without them does, and that the workers
+// of the run can be shown while it is in progress.
+func TestWorkersGiveTheSameBytes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(mainVariable, "1") // for the workers
+	must(t, small("alone")...)
+	must(t, append(small("pooled"), "--workers", "2")...)
+	equal(t, outcome(t, "pooled"), outcome(t, "alone"))
+	if s := command(t, "workers", "--dir", "pooled"); s.code != cmdline.CodeNoRun {
+		t.Errorf("workers of a run that has ended: exit code %d\n%s", s.code, s.talk)
+	}
+}
+
+// testBroker runs a server of NATS with its files in a folder, on a port.
+func testBroker(args []string) {
+	port, _ := strconv.Atoi(args[1])
+	fmt.Fprintln(os.Stderr, worktest.Serve(args[0], port))
+	os.Exit(1)
+}
+
+var kills = flag.Int("kills", 10, "how many processes TestKills kills")
+
+// TestKills checks that a run ends with the same bytes although its learner, workers and broker are killed at random, again and
+// again. It counts the windows that were labelled: besides those in progress at a kill, none is labelled twice.
+func TestKills(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, small("alone")...)
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := ln.Addr().(*net.TCPAddr).Port
+	ln.Close()
+	url := fmt.Sprintf("nats://127.0.0.1:%d", port)
+	learner := append(small("killed"), "--broker", url)
+	start := map[string]func() *exec.Cmd{
+		"broker": func() *exec.Cmd { return program(t.Context(), "test-broker", "store", strconv.Itoa(port)) },
+		"learner": func() *exec.Cmd {
+			args := learner
+			if _, err := os.Stat(filepath.Join("killed", "run.yaml")); err == nil {
+				args = append(slices.Clone(args), "--resume")
+			}
+			return program(t.Context(), args...)
+		},
+	}
+	for _, name := range []string{"worker-1", "worker-2"} {
+		start[name] = func() *exec.Cmd { return program(t.Context(), "worker", "--connect", url, "--name", name) }
+	}
+	names := slices.Sorted(maps.Keys(start))
+	procs := map[string]*process{}
+	for _, name := range names {
+		procs[name] = launch(t, name, start[name]())
+	}
+	defer func() {
+		for _, p := range procs {
+			p.kill()
+		}
+	}()
+	seed := uint64(time.Now().UnixNano()) // other times in every run of the test; any times must work
+	draw := rand.New(rand.NewPCG(seed, 1))
+	killed, inProgress, labelled := map[string]int{}, 0, 0
+	round := 0
+	for deadline := time.Now().Add(time.Duration(*kills)*20*time.Second + 5*time.Minute); ; {
+		if time.Now().After(deadline) {
+			for _, p := range procs {
+				t.Logf("%s:\n%s", p.name, p.text())
+			}
+			t.Fatalf("not done after %v kills in %d rounds", killed, round)
+		}
+		done := false
+		select {
+		case <-procs["learner"].ended:
+			if err := procs["learner"].err; err != nil {
+				t.Fatalf("learner: %v\n%s", err, procs["learner"].text())
+			}
+			done = true
+		case <-time.After(time.Duration(draw.IntN(1500)) * time.Millisecond):
+		}
+		total := 0
+		for _, n := range killed {
+			total += n
+		}
+		if done {
+			round++
+			equal(t, outcome(t, "killed"), outcome(t, "alone"))
+			if total >= *kills || t.Failed() {
+				break
+			}
+			for _, p := range procs { // the same again: a single run is too short for many kills
+				labelled += p.labelled()
+				p.kill()
+			}
+			if err := os.RemoveAll("killed"); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				procs[name] = launch(t, name, start[name]())
+			}
+			continue
+		}
+		if total >= *kills {
+			continue
+		}
+		name := names[draw.IntN(len(names))]
+		labelled += procs[name].labelled()
+		procs[name].kill()
+		killed[name]++
+		inProgress += 2 // a kill costs at most the window of each worker
+		procs[name] = launch(t, name, start[name]())
+	}
+	for _, p := range procs {
+		labelled += p.labelled()
+	}
+	windows := round * len(stored(t, "alone"))
+	t.Logf("seed %d: %v killed in %d runs, %d windows labelled for %d", seed, killed, round, labelled, windows)
+	if labelled > windows+inProgress {
+		t.Errorf("%d windows labelled, want at most the %d of %d runs and %d in progress at kills", labelled, windows, round, inProgress)
+	}
+}
+
+// stored returns the label files of a run.
+func stored(t *testing.T, dir string) []string {
+	paths, err := filepath.Glob(filepath.Join(dir, "labels", "*", "*.safetensors"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no labels in %s (%v)", dir, err)
+	}
+	return paths
+}
+
+// process is a process that a test started.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	out   *os.File
+	ended chan struct{} // closed when it has ended
+	err   error         // with which it ended
+}
+
+func launch(t *testing.T, name string, cmd *exec.Cmd) *process {
+	t.Helper()
+	out, err := os.CreateTemp(t.TempDir(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{name: name, cmd: cmd, out: out, ended: make(chan struct{})}
+	go func() { p.err = cmd.Wait(); close(p.ended) }()
+	return p
+}
+
+// kill kills the process, if it has not ended, and waits for its end.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+func (p *process) text() string {
+	text, _ := os.ReadFile(p.out.Name())
+	return string(text)
+}
+
+// labelled returns how many windows a worker says that it has labelled.
+func (p *process) labelled() int { return strings.Count(p.text(), " took ") }
