@@ -24,7 +24,8 @@ import (
 // connected is a loop's configuration with clients of the cluster.
 type connected struct {
 	control.Config
-	lease kubernetes.Interface // a client of its own, so that a busy round cannot delay the lease's renewal
+	lease    kubernetes.Interface // a client of its own, so that a busy round cannot delay the lease's renewal
+	renewals *renewals            // of the lease: the other clients write only soon after one
 }
 
 // namespaceFile is the file in which a pod finds its namespace.
@@ -40,6 +41,14 @@ func (o *options) connect(ctx context.Context, log *slog.Logger) (*connected, er
 		Mode: control.Mode(o.mode), Namespace: o.namespaceOr(), Mirror: o.mirrorConfig(), Period: o.period, Settle: o.settle,
 		GangDeadline: o.gangDeadline, LossDeadline: o.lossDeadline, Stops: o.stops, Across: o.across, Starvation: o.starvation,
 	}}
+	if o.elect {
+		if c.lease, err = kubernetes.NewForConfig(protobuf(config)); err != nil {
+			return nil, fmt.Errorf("connect to the cluster: %w", err)
+		}
+		c.renewals = &renewals{most: usualLease.renew}
+		config = rest.CopyConfig(config)
+		config.Wrap(c.renewals.guard)
+	}
 	if c.Client, err = kubernetes.NewForConfig(protobuf(config)); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
@@ -48,9 +57,6 @@ func (o *options) connect(ctx context.Context, log *slog.Logger) (*connected, er
 	}
 	if c.Mode != control.Live {
 		return c, nil
-	}
-	if c.lease, err = kubernetes.NewForConfig(protobuf(config)); err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	discovery := memory.NewMemCacheClient(c.Client.Discovery())
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)

@@ -14,16 +14,21 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The times of the lease, equal to those of Kubernetes' own components.
-const (
-	leaseTime  = 15 * time.Second
-	renewTime  = 10 * time.Second
-	leaseRetry = 2 * time.Second
-)
+// leaseTimes are the times of the lease.
+type leaseTimes struct {
+	held  time.Duration // after which another process may take the lease
+	renew time.Duration // within which it must be renewed; nothing is written later than that after a renewal
+	retry time.Duration
+}
+
+// usualLease are the times that Kubernetes' own components use.
+var usualLease = leaseTimes{held: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
 
 // lead calls the function work while this process holds the lease. It returns errLost if the process loses the lease: the process
 // must then stop, and its supervisor starts it again.
-func (o *options) lead(ctx context.Context, c *connected, work func(context.Context), log *slog.Logger) error {
+func (o *options) lead(
+	ctx context.Context, c *connected, times leaseTimes, work func(context.Context), log *slog.Logger,
+) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("elect a leader: %w", err)
@@ -43,7 +48,8 @@ func (o *options) lead(ctx context.Context, c *connected, work func(context.Cont
 	})
 	defer stop()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: leaseTime, RenewDeadline: renewTime, RetryPeriod: leaseRetry, ReleaseOnCancel: true, Name: o.lease,
+		Lock: &recordingLock{lock, c.renewals}, LeaseDuration: times.held, RenewDeadline: times.renew, RetryPeriod: times.retry,
+		ReleaseOnCancel: true, Name: o.lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				leads.Store(true)

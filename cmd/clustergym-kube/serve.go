@@ -62,7 +62,7 @@ func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 		decider.Keep(true)
 		return nil
 	}
-	return o.lead(ctx, c, func(leading context.Context) {
+	return o.lead(ctx, c, usualLease, func(leading context.Context) {
 		if err := decider.Recall(); err != nil { // the leader before has saved since this process began
 			log.Error("beliefs not read: this process begins with those that it has", "error", err)
 		}
