@@ -39,7 +39,7 @@ PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES)' | sha256s
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
-.PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kubeassets e2e kube-bench \
+.PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image vuln kubeassets e2e kube-bench \
   torch golden quickstart results readme a-srpt know bench-table results-check proof ablations reinforced untold yardsticks release release-smoke wheel python-test docs \
   docs-check clean
 
@@ -166,6 +166,20 @@ $(ONNXRUNTIME_STAMP): $(ONNXRUNTIME_SUMS)
 
 kube: ## build bin/clustergym-kube
 	cd $(KUBE) && $(GO) build -ldflags '-X main.version=$(VERSION)' -o $(CURDIR)/bin/clustergym-kube .
+
+# Of the same bytes on every machine: the toolchain is this one, whose digest go.sum's database knows, and the module's go.sum has
+# the digests of all else. The image contains nothing but this file.
+IMAGE_GO   := go1.26.8
+IMAGE_ARCH ?= amd64
+kube-image: ## build bin/image/clustergym-kube, the only file of the image that deploy/Dockerfile makes
+	cd $(KUBE) && CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) GOTOOLCHAIN=$(IMAGE_GO) GOFLAGS=-mod=readonly GOAMD64=v1 GOEXPERIMENT= \
+	  $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)' -o $(CURDIR)/bin/image/clustergym-kube .
+	sha256sum bin/image/clustergym-kube
+
+# It needs the Go vulnerability database: that of vuln.go.dev, or a copy that GOVULNDB names.
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+vuln: ## look the modules and the toolchain up in the Go vulnerability database
+	for dir in . studies examples $(KUBE); do (cd $$dir && $(GO) run $(GOVULNCHECK) ./...) || exit 1; done
 
 kubeassets: $(KUBEASSETS_STAMP) ## build the Kubernetes that tests run against
 
