@@ -119,25 +119,12 @@ func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decisi
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if n := assume(state, opts.assume); n > 0 {
+	if n := state.Assume(opts.assume); n > 0 {
 		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.assume)
 	}
 	state.SetProfile(physics.Profiled(model))
 	out, why, err := decide.Plan(state, p, opts.seed)
 	return state, (*plan)(out), why, err
-}
-
-// assume gives an estimate to each job that has none, and returns how many these are. It does nothing if the estimate is 0.
-func assume(s *cluster.State, estimate time.Duration) (n int) {
-	for i := range s.Jobs() {
-		id := cluster.JobID(i)
-		if spec := *s.Spec(id); spec.Estimate == 0 && estimate > 0 {
-			spec.Estimate = estimate
-			s.Revise(id, &spec)
-			n++
-		}
-	}
-	return n
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {

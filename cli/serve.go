@@ -27,6 +27,7 @@ type serveOptions struct {
 	seed     uint64
 	deadline time.Duration
 	reasons  time.Duration
+	assume   time.Duration
 	address  serve.Address
 	token    string
 	parallel int
@@ -92,6 +93,7 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 	f.DurationVar(&opts.deadline, "deadline", time.Second, "time that the policy has for a decision, and then the fallback")
 	f.DurationVar(&opts.reasons, "reasons", 5*time.Second,
 		"time for finding reasons, after the decision; if it is too short, the plan has none")
+	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port to listen on; port 0 takes a free one")
 	f.StringVar(&opts.address.Cert, "tls-cert", "", "file of the certificate, with its chain")
 	f.StringVar(&opts.address.Key, "tls-key", "", "file of the certificate's private key")
@@ -113,11 +115,11 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
-	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 || opts.end.Delay < 0 || opts.parallel < 0 ||
+	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 || min(opts.end.Delay, opts.assume) < 0 || opts.parallel < 0 ||
 		opts.maxBody < 1 || opts.maxBody > 256 {
-		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --shutdown-delay %v, --parallel %d, --max-body %d: "+
-			"want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.end.Drain, opts.end.Delay,
-			opts.parallel, opts.maxBody)
+		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --shutdown-delay %v, --assume %v, --parallel %d, "+
+			"--max-body %d: want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.end.Drain,
+			opts.end.Delay, opts.assume, opts.parallel, opts.maxBody)
 	}
 	token, err := readToken(opts.token)
 	if err != nil {
@@ -145,10 +147,10 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 			Source: source, Fallback: from.Fallback(opts.fallback), Seed: opts.seed, Deadline: opts.deadline, Reasons: opts.reasons,
 			Parallel: opts.parallel, Log: a.logger(), Beliefs: opts.beliefs,
 		},
-		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Token: token,
+		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Assume: opts.assume, Token: token,
 	}
 	if opts.log != "" {
-		frame := decide.Record{Build: version, Physics: opts.physics, Seed: opts.seed}
+		frame := decide.Record{Build: version, Physics: opts.physics, Seed: opts.seed, Assume: opts.assume.Seconds()}
 		if config.Decisions, err = decide.OpenLog(opts.log, frame); err != nil {
 			return err
 		}

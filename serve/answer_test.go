@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +73,48 @@ func TestAnswersAreLogged(t *testing.T) {
 	}
 	if differs, err := asked.Again(r, d, decidetest.Baseline("fifo"), nil); differs != "" || err != nil {
 		t.Errorf("%s, %v", differs, err)
+	}
+}
+
+// TestEstimatesAreAssumed checks that jobs without an estimate get the one that the server assumes, and that the decision log says
+// so, so that a replay decides alike.
+func TestEstimatesAreAssumed(t *testing.T) {
+	body := strings.Replace(decidetest.Snapshot, `"estimate_s":60,`, "", 1)
+	if status, text := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) {
+		c.Fallback = func(*policy.Policy) (*policy.Policy, error) { return decidetest.Baseline("sjfskip"), nil }
+	}).ask(t, http.MethodPost, "/v1/plan", body); status != http.StatusUnprocessableEntity {
+		t.Fatalf("without an estimate: %d %s", status, text)
+	}
+	path := filepath.Join(t.TempDir(), "decisions.jsonl")
+	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1, Assume: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) { c.Assume, c.Decisions = 30*time.Second, l })
+	if status, text := s.ask(t, http.MethodPost, "/v1/plan", body); status != http.StatusOK || !strings.Contains(text, `"start"`) {
+		t.Fatalf("with an assumed estimate: %d %s", status, text)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, d, err := decide.NewLogReader(bytes.NewReader(text)).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := new(decide.Replay).Next(r, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if differs, err := asked.Again(r, d, decidetest.Baseline("sjfskip"), nil); differs != "" || err != nil {
+		t.Errorf("%s, %v", differs, err)
+	}
+	wrong := bytes.Replace(text, []byte(`"assume_s":30`), []byte(`"assume_s":-30`), 1)
+	if _, _, err := decide.NewLogReader(bytes.NewReader(wrong)).Next(); !errors.Is(err, decide.ErrDamaged) {
+		t.Errorf("a negative estimate: %v", err)
 	}
 }
 

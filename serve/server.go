@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -21,6 +22,7 @@ type Config struct {
 	decide.Config                 // Parallel also limits concurrent requests; New replaces Registry
 	Profile       cluster.Profile // the known speeds of jobs, nil for none
 	MaxBody       int64           // most bytes of a snapshot: 16 MiB
+	Assume        time.Duration   // estimate of jobs that have none, 0 for none
 	Token         string          // that requests must carry, "" for none
 }
 
@@ -138,6 +140,7 @@ func (s *Server) decide(ctx context.Context, text []byte, reasons, learns bool) 
 	if err != nil {
 		return nil, &refusal{gone(ctx, http.StatusBadRequest), err}
 	}
+	state.Assume(s.Assume)
 	state.SetProfile(s.Profile)
 	out, err := s.decider.Decide(ctx, &state.View, requestID(ctx), reasons)
 	if err != nil {

@@ -20,6 +20,7 @@ type Record struct {
 	Build    string          `json:"build,omitempty"` // version of the program
 	Physics  string          `json:"physics"`
 	Seed     uint64          `json:"seed"`
+	Assume   float64         `json:"assume_s,omitempty"` // estimate that jobs got which the snapshot has without one
 	Snapshot json.RawMessage `json:"snapshot"`
 	Answer   json.RawMessage `json:"answer"` // an Answer
 	lesson
@@ -41,7 +42,7 @@ type Log struct {
 	broken bool   // the last line may be incomplete
 }
 
-// OpenLog opens a decision log for appending. Every line gets Build, Physics and Seed of the frame. Only the owner can read a new
+// OpenLog opens a decision log for appending. Every line gets Build, Physics, Seed and Assume of the frame. Only the owner can read a new
 // file, because it contains names of jobs and users.
 func OpenLog(path string, frame Record) (*Log, error) {
 	l := &Log{path: path, frame: frame}

@@ -69,6 +69,9 @@ func (l *LogReader) read() ([]byte, error) {
 	}
 }
 
+// mostAssumed is a hundred years in seconds, the longest time in a snapshot.
+const mostAssumed = 100 * 365 * 24 * 3600.0
+
 func parseRecord(text []byte) (*Record, *Decision, error) {
 	var r Record
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -76,6 +79,9 @@ func parseRecord(text []byte) (*Record, *Decision, error) {
 	}
 	if r.Version != logVersion {
 		return nil, nil, fmt.Errorf("version: %d, want %d", r.Version, logVersion)
+	}
+	if r.Assume < 0 || r.Assume > mostAssumed {
+		return nil, nil, fmt.Errorf("assume_s: %v, want 0 to %v", r.Assume, mostAssumed)
 	}
 	if len(r.Snapshot) == 0 || len(r.Answer) == 0 {
 		return nil, nil, errors.New("no snapshot or no answer, want both")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -48,6 +49,7 @@ func (p *Replay) Next(r *Record, d *Decision) (*Asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	state.Assume(time.Duration(r.Assume * float64(time.Second)))
 	asked := &Asked{state: state}
 	if p.learned != nil {
 		if shared := p.share(); shared != p.recent[0] {
