@@ -19,7 +19,7 @@ type curve struct {
 	togo   []float64     // discounted cost from at[k] to the end of the episode; set by closed
 	memory time.Duration // of the discount
 	total  float64       // undiscounted cost; for env.Flow the sum of completion times
-	figure float64       // by which episodes are compared if the reward is an env.Surrogate; 0 for total
+	figure float64       // by which episodes are compared, see compared; 0 for total
 }
 
 var _ env.Reward = (*curve)(nil)
@@ -58,16 +58,33 @@ func (c *curve) closed() *curve {
 	return c
 }
 
-// compared sets the figure of the episode with the given log, and returns the curve.
+// compared sets the figure of the episode with the given log, and returns the curve. For an env.Surrogate it is the figure that
+// matters. For env.Flow in an episode that begins with warm jobs it is the sum of the completion times of the other jobs, in hours:
+// those are the jobs that eval measures. The cost of the warm jobs, which may be most of the total, says little about them.
 func (c *curve) compared(log *sim.Log) *curve {
-	if s, ok := c.reward.(env.Surrogate); ok {
-		c.figure = s.Figure(log)
+	switch reward := c.reward.(type) {
+	case env.Surrogate:
+		c.figure = reward.Figure(log)
+	case env.Flow:
+		if log.Config.Warm > 0 {
+			c.figure = completions(log)
+		}
 	}
 	return c
 }
 
-// over returns the total cost, or the figure of a surrogate, divided by that of another curve on the same window. It returns 1 if
-// the other one is 0.
+// completions returns the sum of the completion times of the jobs that finished, without warm jobs, in hours.
+func completions(log *sim.Log) (sum float64) {
+	for i := range log.Records {
+		if r := &log.Records[i]; r.Kind == sim.Finish && int(r.Job) >= log.Config.Warm {
+			sum += (r.At - log.Jobs[r.Job].Submit).Hours()
+		}
+	}
+	return sum
+}
+
+// over returns the figure, or the total cost where there is none, divided by that of another curve on the same window. It returns 1
+// if the other one is 0.
 func (c *curve) over(other *curve) float64 {
 	switch {
 	case other.figure > 0:

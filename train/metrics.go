@@ -25,7 +25,8 @@ type Metrics struct {
 	// Departs, Return and Relative are 0 in updates from labels. Departs is the fraction of Choices in which the team did not take
 	// the prior's own candidate. Return is the sum of an episode's rewards, in negative job-hours for env.Flow, averaged over
 	// episodes. Relative is the cost of an episode divided by the prior's cost on the same window, averaged over episodes;
-	// if the reward is an env.Surrogate, that of its figures.
+	// if the reward is an env.Surrogate, that of its figures. Jobs that fill the cluster before the window (sim.Config.Warm) do not
+	// count, as in eval, unless the reward weighs tenants.
 	Departs  float64 `json:"departs,omitempty"`
 	Return   float64 `json:"return,omitempty"`
 	Relative float64 `json:"relative_jct,omitempty"`

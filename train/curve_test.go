@@ -1,0 +1,46 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
+)
+
+// TestComparedByTheJobsThatEvalMeasures checks that policies are compared by the completion times that eval reports, without those
+// of the jobs that fill the cluster before the window.
+func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
+	for _, warm := range []int{0, 20} {
+		cfg := DefaultConfig()
+		g, err := cfg.goal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4), Warm: warm}, Jobs: mixed(60, 3)}
+		var curves [2]*curve
+		var means [2]float64
+		for i, name := range []string{"fifo", "sjfskip"} {
+			s, err := baselines.New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if curves[i], err = g.follow(s, episode); err != nil {
+				t.Fatal(err)
+			}
+			run, err := episode.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Run(t.Context(), s, 0); err != nil {
+				t.Fatal(err)
+			}
+			means[i] = eval.Measure(run.Log()).MeanJCT
+		}
+		if got, want := curves[1].over(curves[0]), means[1]/means[0]; math.Abs(got-want) > 1e-9 || want == 1 {
+			t.Errorf("%d warm jobs: compared by %v, eval by %v", warm, got, want)
+		}
+	}
+}
