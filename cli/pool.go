@@ -96,9 +96,11 @@ func (p *labelPool) Start(job []byte, take func(unit int, answer []byte) (refuse
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
 	options := work.PoolOptions{Build: build, Queue: p.access.Queue, Told: p.told, Warn: p.warn, Persist: p.access.URL != ""}
 	if p.access.URL != "" {
-		options.Conn, err = p.access.Connect("learner")
+		options.Conn, err = p.access.Await(ctx, "learner", brokerWait)
 	} else {
 		if err = p.startBroker(); err == nil {
 			options.Conn, err = p.broker.Connect()
@@ -107,8 +109,6 @@ func (p *labelPool) Start(job []byte, take func(unit int, answer []byte) (refuse
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	p.stop = stop
 	if p.pool, err = work.NewPool(ctx, options); err != nil {
 		return err
 	}
@@ -128,6 +128,9 @@ func (p *labelPool) Start(job []byte, take func(unit int, answer []byte) (refuse
 	}
 	return nil
 }
+
+// brokerWait is how long a learner waits for an external broker.
+const brokerWait = time.Minute
 
 func (p *labelPool) startBroker() (err error) {
 	o := work.BrokerOptions{

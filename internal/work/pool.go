@@ -20,8 +20,11 @@ type PoolOptions struct {
 	Build   string        // of this program; workers of another one are refused
 	Persist bool          // the broker keeps units in files, so that they outlast the broker
 	AckWait time.Duration // a worker that says nothing for so long has lost its unit; 0 means 8 s
-	Told    func(Status)  // is called about once a second while units are without an answer; may be nil
-	Warn    func(error)   // is told of refused workers and answers, and of a broker that cannot be reached; may be nil
+	// Patience is how long to wait for an answer, while other workers have nothing to do, before a second worker gets the unit; at
+	// least four times the time of the slowest unit. 0 means 30 s.
+	Patience time.Duration
+	Told     func(Status) // is called about once a second while units are without an answer; may be nil
+	Warn     func(error)  // is told of refused workers and answers, and of a broker that cannot be reached; may be nil
 }
 
 const (
@@ -75,6 +78,9 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 	if o.Warn == nil {
 		o.Warn = func(error) {}
 	}
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
 	o.Queue = queueName(o.Queue)
 	p := &Pool{
 		PoolOptions: o, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), wake: make(chan struct{}, 1),
@@ -85,7 +91,7 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 		return nil, fmt.Errorf("queue %q is in use by another learner: wait for it to end, or choose another queue", o.Queue)
 	}
 	var err error
-	if p.queue, err = openQueue(&p.PoolOptions); err != nil {
+	if p.queue, err = openQueue(ctx, &p.PoolOptions); err != nil {
 		o.Conn.Close()
 		return nil, err
 	}
@@ -468,7 +474,7 @@ func (p *Pool) repeat() {
 	p.mu.Lock()
 	if p.free(now) {
 		for n, u := range p.open {
-			u.patience = max(u.patience, p.rate.patience())
+			u.patience = max(u.patience, p.Patience, p.rate.patience())
 			if u.seq != 0 && !u.storing && now.Sub(u.since) > u.patience {
 				late, seqs[n] = append(late, n), u.seq
 				u.patience *= 2

@@ -23,15 +23,22 @@ type queue struct {
 const (
 	maxUnits = 1 << 20 // in the stream
 	maxPulls = 1 << 14 // requests for a unit that may wait at the broker
+
+	createTime = time.Minute // for creating the stream
 )
 
-func openQueue(o *PoolOptions) (queue, error) {
+func openQueue(ctx context.Context, o *PoolOptions) (queue, error) {
 	js, err := jetstream.New(o.Conn, jetstream.WithDefaultTimeout(requestTime))
 	if err != nil {
 		return queue{}, fmt.Errorf("open queue %q: %w", o.Queue, err)
 	}
 	q := queue{js, o.Queue, o.Persist, o.AckWait}
-	return q, q.create(context.Background())
+	for began := time.Now(); ; pause(ctx, time.Second) { // the broker may just have been started again
+		err := q.create(ctx)
+		if err == nil || ctx.Err() != nil || errors.As(err, new(*jetstream.APIError)) || time.Since(began) > createTime {
+			return q, err
+		}
+	}
 }
 
 // create creates the stream and its consumer, unless they exist.

@@ -32,10 +32,8 @@ type rate struct {
 	last    []float64 // seconds of the last units
 }
 
-// patience returns how long to wait for an answer before a unit is given to a second worker.
-func (r *rate) patience() time.Duration {
-	return max(patience, time.Duration(4*r.slowest*float64(time.Second)))
-}
+// patience returns four times the time of the slowest unit.
+func (r *rate) patience() time.Duration { return time.Duration(4 * r.slowest * float64(time.Second)) }
 
 // count counts an accepted answer. The mutex must be locked.
 func (p *Pool) count(m *message) {

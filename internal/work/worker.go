@@ -27,9 +27,9 @@ type Worker struct {
 	// Told is called with a line about each thing that happens; it may be nil.
 	Told func(text string)
 
-	unit  atomic.Int64 // that it computes
-	since atomic.Int64 // when it began, in nanoseconds since 1970
-	job   atomic.Value // digest of the job
+	unit  atomic.Int64              // that it computes
+	since atomic.Pointer[time.Time] // when it began; with the monotonic clock, so that setting the clock does no harm
+	job   atomic.Value              // digest of the job
 	ended chan struct{}
 }
 
@@ -174,7 +174,7 @@ func (w *Worker) work(ctx context.Context, compute Compute) error {
 // compute computes a unit and sends the answer until the learner has it. Meanwhile it tells the broker that it is at work.
 func (w *Worker) compute(ctx context.Context, msg jetstream.Msg, unit int, compute Compute) error {
 	began := time.Now()
-	w.since.Store(began.UnixNano())
+	w.since.Store(&began)
 	w.unit.Store(int64(unit))
 	w.beat()
 	defer w.unit.Store(idle)
@@ -235,7 +235,7 @@ func (w *Worker) beat() {
 	}
 	m := &message{Unit: int(w.unit.Load()), Worker: w.Name, Job: job}
 	if m.Unit != idle {
-		m.Seconds = max(0, time.Since(time.Unix(0, w.since.Load())).Seconds())
+		m.Seconds = time.Since(*w.since.Load()).Seconds()
 	}
 	_ = w.Conn.Publish(w.Queue+".beat", m.encode())
 }
