@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/atomicfile"
@@ -108,19 +109,12 @@ func (l *labels) check(file []byte) error {
 
 // notFinite returns the index of the first number that is infinite or NaN, or -1.
 func notFinite(data any) int {
+	bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 	switch all := data.(type) {
 	case []float32:
-		for i, x := range all {
-			if x-x != 0 {
-				return i
-			}
-		}
+		return slices.IndexFunc(all, func(x float32) bool { return bad(float64(x)) })
 	case []float64:
-		for i, x := range all {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return i
-			}
-		}
+		return slices.IndexFunc(all, bad)
 	}
 	return -1
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
@@ -317,4 +318,44 @@ func FuzzJob(f *testing.F) {
 			t.Error("accepted settings that are not valid")
 		}
 	})
+}
+
+// BenchmarkTake measures how long the learner takes to check and store an answer of about the median size of label files of
+// released policies, 0.4 MB.
+func BenchmarkTake(b *testing.B) {
+	cfg, opt := tiny(b)
+	cfg.Updates = 1
+	mustRun(b, cfg, opt)
+	opt.Resume = true
+	r, err := start(b.Context(), cfg, opt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.close()
+	window, err := r.labels.read(labelFiles(b, opt.Dir)[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	var file bytes.Buffer
+	for samples := window; file.Len() < 400_000; samples = append(samples, window...) {
+		file.Reset()
+		if err := r.labels.encode(&file, samples); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(file.Len()))
+	cpu := func() float64 {
+		var use syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+			b.Fatal(err)
+		}
+		return float64(use.Utime.Nano()+use.Stime.Nano()) / 1e6
+	}
+	before := cpu()
+	defer func() { b.ReportMetric((cpu()-before)/float64(b.N), "cpu-ms/op") }()
+	for i := 0; b.Loop(); i++ {
+		if refused, failed := r.labels.take(i, file.Bytes()); refused != nil || failed != nil {
+			b.Fatal(refused, failed)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -377,33 +378,47 @@ func (p *Pool) tend() {
 	}
 }
 
-// publish publishes the new units.
+// publish publishes the new units, many at a time.
 func (p *Pool) publish() error {
 	for p.ctx.Err() == nil {
 		p.mu.Lock()
-		if len(p.news) == 0 || p.job == nil {
-			p.mu.Unlock()
+		var batch []int
+		var puts []*put
+		for len(p.news) > 0 && len(batch) < maxPuts && p.job != nil {
+			n := p.news[0]
+			p.news = p.news[1:]
+			if u := p.open[n]; u != nil && u.seq == 0 && !slices.Contains(batch, n) {
+				batch = append(batch, n)
+			}
+		}
+		m := message{Job: p.digest}
+		p.mu.Unlock()
+		if len(batch) == 0 {
 			return nil
 		}
-		n, u := p.news[0], p.open[p.news[0]]
-		if p.news = p.news[1:]; u == nil || u.seq != 0 {
-			p.mu.Unlock()
-			continue
+		for _, n := range batch {
+			m.Unit = n
+			puts = append(puts, p.queue.put(p.subject(n), m.encode()))
 		}
-		m := message{Job: p.digest, Unit: n}
-		p.mu.Unlock()
-		seq, err := p.queue.put(p.ctx, p.subject(n), m.encode())
-		p.mu.Lock()
-		if err != nil {
-			p.news = append([]int{n}, p.news...)
+		var failed error
+		for i, n := range batch {
+			seq, err := p.queue.number(p.ctx, puts[i])
+			p.mu.Lock()
+			u := p.open[n]
+			switch {
+			case err != nil:
+				failed = err
+				p.news = append(p.news, n)
+			case u != nil:
+				u.seq, u.since = seq, time.Now()
+			}
 			p.mu.Unlock()
-			return err
+			if err == nil && u == nil { // answered meanwhile by a worker that had the unit from an earlier learner
+				p.queue.delete(p.ctx, p.subject(n), seq)
+			}
 		}
-		u.seq, u.since = seq, time.Now()
-		gone := p.open[n] == nil // answered meanwhile by a worker that had the unit from an earlier learner
-		p.mu.Unlock()
-		if gone {
-			p.queue.delete(p.ctx, p.subject(n), seq)
+		if failed != nil {
+			return failed
 		}
 	}
 	return nil

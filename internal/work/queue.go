@@ -15,6 +15,7 @@ import (
 // it, so a worker cannot remove a unit that has no answer.
 type queue struct {
 	js      jetstream.JetStream
+	stream  jetstream.Stream
 	name    string
 	persist bool
 	wait    time.Duration
@@ -22,17 +23,18 @@ type queue struct {
 
 const (
 	maxUnits = 1 << 20 // in the stream
+	maxPuts  = 256     // units that are being published
 	maxPulls = 1 << 14 // requests for a unit that may wait at the broker
 
 	createTime = time.Minute // for creating the stream
 )
 
 func openQueue(ctx context.Context, o *PoolOptions) (queue, error) {
-	js, err := jetstream.New(o.Conn, jetstream.WithDefaultTimeout(requestTime))
+	js, err := jetstream.New(o.Conn, jetstream.WithDefaultTimeout(requestTime), jetstream.WithPublishAsyncMaxPending(maxPuts))
 	if err != nil {
 		return queue{}, fmt.Errorf("open queue %q: %w", o.Queue, err)
 	}
-	q := queue{js, o.Queue, o.Persist, o.AckWait}
+	q := queue{js: js, name: o.Queue, persist: o.Persist, wait: o.AckWait}
 	for began := time.Now(); ; pause(ctx, time.Second) { // the broker may just have been started again
 		err := q.create(ctx)
 		if err == nil || ctx.Err() != nil || errors.As(err, new(*jetstream.APIError)) || time.Since(began) > createTime {
@@ -47,7 +49,7 @@ func (q *queue) create(ctx context.Context) error {
 	if q.persist {
 		storage = jetstream.FileStorage
 	}
-	_, err := q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	s, err := q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: q.name, Subjects: []string{q.name + ".unit.*"}, Storage: storage, MaxMsgSize: maxHead, MaxMsgs: maxUnits,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
@@ -60,28 +62,48 @@ func (q *queue) create(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open queue %q: %w", q.name, err)
 	}
+	if q.stream == nil { // by openQueue, before others use it
+		q.stream = s
+	}
 	return nil
 }
 
-// put publishes a unit, unless the stream contains it, and returns its number there.
-func (q *queue) put(ctx context.Context, subject string, data []byte) (uint64, error) {
-	ack, err := q.js.Publish(ctx, subject, data, jetstream.WithRetryAttempts(0))
+// put is a unit that is being published.
+type put struct {
+	subject string
+	ack     jetstream.PubAckFuture
+	err     error
+}
+
+// put begins to publish a unit, unless the stream contains it; see number.
+func (q *queue) put(subject string, data []byte) *put {
+	ack, err := q.js.PublishAsync(subject, data, jetstream.WithRetryAttempts(0), jetstream.WithStallWait(requestTime))
+	return &put{subject, ack, err}
+}
+
+// number waits until a unit is published and returns its number in the stream.
+func (q *queue) number(ctx context.Context, u *put) (uint64, error) {
+	err := u.err
 	if err == nil {
-		return ack.Sequence, nil
+		select {
+		case ack := <-u.ack.Ok():
+			return ack.Sequence, nil
+		case err = <-u.ack.Err():
+		case <-time.After(requestTime):
+			err = nats.ErrTimeout
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
 	if refused := new(jetstream.APIError); !errors.As(err, &refused) || !strings.Contains(refused.Description, "per subject") {
 		return 0, err
 	}
-	return q.find(ctx, subject)
+	return q.find(ctx, u.subject)
 }
 
 // find returns the number of a unit in the stream.
 func (q *queue) find(ctx context.Context, subject string) (uint64, error) {
-	s, err := q.js.Stream(ctx, q.name)
-	if err != nil {
-		return 0, err
-	}
-	m, err := s.GetLastMsgForSubject(ctx, subject)
+	m, err := q.stream.GetLastMsgForSubject(ctx, subject)
 	if err != nil {
 		return 0, err
 	}
@@ -97,9 +119,7 @@ func (q *queue) delete(ctx context.Context, subject string, seq uint64) {
 			return
 		}
 	}
-	if s, err := q.js.Stream(ctx, q.name); err == nil {
-		_ = s.DeleteMsg(ctx, seq)
-	}
+	_ = q.stream.DeleteMsg(ctx, seq)
 }
 
 // count returns the number of units in the stream, and whether all of them are with workers.
