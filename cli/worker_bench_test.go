@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -14,12 +14,21 @@ import (
 	"github.com/clustergym/clustergym/train"
 )
 
-// BenchmarkWorkers measures how many windows of embedded-small-v1 worker processes label in a second, each on one core, and the
-// CPU time that a window costs them and the learner. The time counts from the first answer on, without the start of the workers.
+// BenchmarkWorkers measures how many windows worker processes label in a second, each on one core, and the CPU time that a window
+// costs workers and learner, or a process that labels alone (0 workers). The rate counts from the first answer on, without the
+// start of the workers.
 func BenchmarkWorkers(b *testing.B) {
+	b.Setenv(mainVariable, "1")
+	b.Run("0", func(b *testing.B) {
+		for range b.N {
+			dir, labels := filepath.Join(b.TempDir(), "run"), filepath.Join(b.TempDir(), "labels")
+			all := benchTrain(b, dir, labels, nil)
+			rest := benchTrain(b, dir+"-again", labels, nil) // with the labels of the first run
+			b.ReportMetric((all-rest).Seconds()*1000/benchWindows, "cpu-ms/window")
+		}
+	})
 	for _, n := range []int{1, 2} {
-		b.Run(fmt.Sprintf("%d", n), func(b *testing.B) {
-			b.Setenv(mainVariable, "1")
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			for range b.N {
 				benchWorkers(b, n)
 			}
@@ -27,13 +36,28 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 }
 
-func benchWorkers(b *testing.B, n int) {
-	s, err := scenario.Load("embedded-small-v1")
+const benchWindows = 24
+
+// benchTrain trains for one update, whose windows cost about half a second each, and returns the CPU time of this process.
+func benchTrain(b *testing.B, dir, labels string, pool train.Pool) time.Duration {
+	b.Helper()
+	s, err := scenario.Load("embedded-small-v1", "window.arrivals=300")
 	if err != nil {
 		b.Fatal(err)
 	}
 	cfg := train.DefaultConfig()
-	cfg.Updates, cfg.Expert, cfg.Windows, cfg.Prior, cfg.Validation = 1, 1, 60, "srsf+menu+move", 1
+	cfg.Updates, cfg.Expert, cfg.Windows, cfg.Prior, cfg.Validation, cfg.Label = 1, 1, benchWindows, "srsf+menu+move", 1, 1
+	before := cpuOf(b, syscall.RUSAGE_SELF)
+	_, _, err = train.Run(b.Context(), cfg, train.Options{
+		Dir: dir, Labels: labels, Scenarios: []*scenario.Scenario{s}, Pool: pool, Workers: 1,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return cpuOf(b, syscall.RUSAGE_SELF) - before
+}
+
+func benchWorkers(b *testing.B, n int) {
 	dir := filepath.Join(b.TempDir(), "run")
 	a := app{App: cmdline.New(nil, b.Output(), b.Output())}
 	pool, err := (&poolOptions{workers: n}).open(dir, &a, func(err error) { b.Error(err) }, nil)
@@ -42,16 +66,11 @@ func benchWorkers(b *testing.B, n int) {
 	}
 	timed := &timedPool{labelPool: pool}
 	before := cpuOf(b, syscall.RUSAGE_CHILDREN)
-	if _, _, err := train.Run(b.Context(), cfg, train.Options{
-		Dir: dir, Scenarios: []*scenario.Scenario{s}, Pool: timed, Workers: 1,
-	}); err != nil {
-		b.Fatal(err)
-	}
+	benchTrain(b, dir, "", timed)
 	pool.close(true) // waits for the workers
-	windows := float64(timed.status.Done)
-	b.ReportMetric((windows-1)/timed.status.Seconds, "windows/s")
-	b.ReportMetric(timed.learner.Seconds()*1000/windows, "learner-cpu-ms/window")
-	b.ReportMetric((cpuOf(b, syscall.RUSAGE_CHILDREN)-before).Seconds()*1000/windows, "workers-cpu-ms/window")
+	b.ReportMetric((benchWindows-1)/timed.status.Seconds, "windows/s")
+	b.ReportMetric(timed.learner.Seconds()*1000/benchWindows, "learner-cpu-ms/window")
+	b.ReportMetric((cpuOf(b, syscall.RUSAGE_CHILDREN)-before).Seconds()*1000/benchWindows, "workers-cpu-ms/window")
 }
 
 // timedPool measures the CPU time of this process while it waits for labels.
