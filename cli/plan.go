@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -8,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/policy"
@@ -24,6 +27,10 @@ type planOptions struct {
 	physics  string
 	job      string
 	assume   time.Duration
+	beliefs  string
+	restart  time.Duration
+	stops    int
+	starts   bool
 	seed     uint64
 	example  bool
 }
@@ -50,7 +57,7 @@ Unknown fields are errors.
   clustergym plan --snapshot cluster.json --policy sjfskip --job bert-large
   clustergym plan --snapshot cluster.json --policy runs/first/policy --json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runPlan(a, opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot; - for standard input")
@@ -59,6 +66,10 @@ Unknown fields are errors.
 	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
 	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics ls")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
+	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
+	f.BoolVar(&opts.starts, "starts", false, "also forecast when each waiting job starts")
+	f.StringVar(&opts.beliefs, "beliefs", "", "file of what was learned of run times, for --starts; see clustergym beliefs --save")
+	f.DurationVar(&opts.restart, "restart", 0, "what each stop or move costs a job: time without progress when it starts again")
 	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
@@ -70,13 +81,18 @@ Unknown fields are errors.
 }
 
 // plan is the result of plan.
-type plan explain.Plan
+type plan struct {
+	*explain.Plan
+	Held   []string       `json:"held,omitempty"` // jobs that the policy would stop or move, or start in their place, but for the limit
+	Cost   float64        `json:"restart_gpu_hours,omitempty"`
+	Starts []decide.Start `json:"starts,omitempty"`
+}
 
-func runPlan(a *app, opts planOptions) error {
+func runPlan(ctx context.Context, a *app, opts planOptions) error {
 	if opts.example {
 		return writeExample(a.Out)
 	}
-	state, out, why, err := planState(a, opts)
+	state, out, why, err := planState(ctx, a, opts)
 	if err != nil {
 		return err
 	}
@@ -94,14 +110,15 @@ func runPlan(a *app, opts planOptions) error {
 }
 
 // planFile asks the policy for its plan for the snapshot.
-func planFile(a *app, opts planOptions) (*plan, error) {
-	_, out, _, err := planState(a, opts)
+func planFile(ctx context.Context, a *app, opts planOptions) (*plan, error) {
+	_, out, _, err := planState(ctx, a, opts)
 	return out, err
 }
 
-func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
-	if opts.assume < 0 {
-		return nil, nil, nil, cmdline.Usage("--assume %v: want 0 or more", opts.assume)
+func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
+	if min(opts.assume, opts.restart) < 0 || opts.stops < -1 {
+		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --preemptions %d: want 0 or more, or -1 preemptions",
+			opts.assume, opts.restart, opts.stops)
 	}
 	from, err := a.verifier(opts.key)
 	if err != nil {
@@ -123,8 +140,51 @@ func planState(a *app, opts planOptions) (*cluster.State, *plan, *explain.Decisi
 		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.assume)
 	}
 	state.SetProfile(physics.Profiled(model))
-	out, why, err := decide.Plan(state, p, opts.seed)
-	return state, (*plan)(out), why, err
+	out := new(plan)
+	var why *explain.Decision
+	var held []decide.Held
+	if out.Plan, why, held, err = decide.PlanWithin(state, p, opts.seed, opts.stops); err != nil {
+		return nil, nil, nil, err
+	}
+	for _, h := range held {
+		out.Held = append(out.Held, state.Spec(h.Job).Name)
+	}
+	out.Cost = restartCost(state, out.Plan, opts.restart)
+	if opts.starts {
+		out.Starts, err = forecastStarts(ctx, state, p, out.Plan, opts, whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed})
+	}
+	return state, out, why, err
+}
+
+// restartCost returns the GPU-hours that restarts after the stops and moves of a plan take, in which the jobs make no progress.
+func restartCost(s *cluster.State, p *explain.Plan, restart time.Duration) (hours float64) {
+	stopped := map[string]bool{}
+	for i := range p.Ops {
+		if op := p.Ops[i].Op; op == cluster.OpPreempt.String() || op == cluster.OpMigrate.String() {
+			stopped[p.Ops[i].Job] = true
+		}
+	}
+	for _, id := range s.Running() {
+		if stopped[s.Spec(id).Name] {
+			hours += restart.Hours() * float64(s.Placement(id).GPUMilli()) / cluster.WholeGPU
+		}
+	}
+	return hours
+}
+
+// forecastStarts forecasts when the waiting jobs of a plan start.
+func forecastStarts(
+	ctx context.Context, s *cluster.State, p *policy.Policy, out *explain.Plan, opts planOptions, play whatif.Options,
+) ([]decide.Start, error) {
+	var learned *belief.Memory
+	if opts.beliefs != "" {
+		var err error
+		if learned, err = decide.ReadBeliefs(opts.beliefs); err != nil {
+			return nil, err
+		}
+	}
+	return (&whatif.Production{Forecaster: whatif.Forecaster{Options: play}}).Forecast(
+		ctx, &s.View, *p, decide.Waits(out), learned)
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {
@@ -160,6 +220,22 @@ func (p *plan) print(a *app) error {
 	}
 	if err := a.PrintRows(append([][]string{{"does", "job", "where", "why"}}, rows...)); err != nil {
 		return err
+	}
+	if len(p.Held) > 0 {
+		a.Printf("\nheld by --preemptions: %s\n", strings.Join(p.Held, ", "))
+	}
+	if p.Cost > 0 {
+		a.Printf("\nrestarts after these stops and moves cost %.1f GPU-hours\n", p.Cost)
+	}
+	if len(p.Starts) > 0 {
+		a.Printf("\n")
+		rows := [][]string{{"job", "is expected to start"}}
+		for i := range p.Starts {
+			rows = append(rows, []string{p.Starts[i].Job, p.Starts[i].When()})
+		}
+		if err := a.PrintRows(rows); err != nil {
+			return err
+		}
 	}
 	if p.Wake != nil {
 		a.Printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))

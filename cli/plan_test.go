@@ -117,3 +117,47 @@ func TestPlanAssumesEstimates(t *testing.T) {
 		t.Errorf("a negative estimate: exit code %d\n%s", s.code, s.talk)
 	}
 }
+
+// TestPlanLimitsPreemptions checks that a limit holds stops back and says so, and that the cost of restarts is told.
+func TestPlanLimitsPreemptions(t *testing.T) {
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	ask := func(more ...string) string {
+		return must(t, append([]string{"plan", "--snapshot", snapshot, "--policy", "srtf"}, more...)...).out
+	}
+	contains(t, ask("--restart", "30m"), "preempt  pretrain-7b", "restarts after these stops and moves cost 8.0 GPU-hours")
+	if free := ask("--preemptions", "9"); free != ask() {
+		t.Errorf("with a limit that is not reached:\n%s\nwithout:\n%s", free, ask())
+	}
+	none := ask("--preemptions", "0", "--restart", "30m")
+	contains(t, none, "held by --preemptions: pretrain-7b", "start")
+	if strings.Contains(none, "preempt ") || strings.Contains(none, "GPU-hours") {
+		t.Errorf("with no preemptions allowed:\n%s", none)
+	}
+	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "srtf", "--preemptions", "-2"); s.code != cmdline.CodeUsage {
+		t.Errorf("exit code %d: %s", s.code, s.talk)
+	}
+}
+
+// TestPlanForecastsStarts checks that plan says when waiting jobs start, and that equal command lines say the same.
+func TestPlanForecastsStarts(t *testing.T) {
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	args := []string{"plan", "--snapshot", snapshot, "--policy", "sjfskip", "--starts"}
+	first := must(t, args...).out
+	contains(t, first, "is expected to start", "bert-large    in about", "finetune-70b  in about", "in 9 of 10 cases within")
+	if again := must(t, args...).out; again != first {
+		t.Errorf("first\n%s\nthen\n%s", first, again)
+	}
+	var out struct {
+		Starts []struct {
+			Job    string   `json:"job"`
+			Median *float64 `json:"median_s"`
+			P90    *float64 `json:"p90_s"`
+		} `json:"starts"`
+	}
+	if err := json.Unmarshal([]byte(must(t, append(args, "--json")...).out), &out); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Starts) != 2 || out.Starts[0].Median == nil || *out.Starts[0].P90 < *out.Starts[0].Median {
+		t.Errorf("%+v, want the two jobs that wait", out.Starts)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
@@ -28,6 +29,7 @@ type serveOptions struct {
 	deadline time.Duration
 	reasons  time.Duration
 	assume   time.Duration
+	starts   time.Duration
 	address  serve.Address
 	token    string
 	parallel int
@@ -63,6 +65,9 @@ Policies with +know learn from the snapshots of a cluster, in the order in which
 readings. POST /v1/plan?learn=no asks without teaching. --beliefs keeps what they learned in a file: the server begins with
 it, and saves it at most once a minute and when it ends.
 
+With --starts the answer says when each waiting job is expected to start: a median and a 90th percentile, corrected by how
+earlier forecasts turned out. docs/what-if.md explains them.
+
 Finding reasons can take longer than deciding: --reasons limits the time for it, and POST /v1/plan?reasons=none leaves them
 out.
 
@@ -94,6 +99,8 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 	f.DurationVar(&opts.reasons, "reasons", 5*time.Second,
 		"time for finding reasons, after the decision; if it is too short, the plan has none")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
+	f.DurationVar(&opts.starts, "starts", 0,
+		"time for forecasting when each waiting job starts, after the reasons, such as 2s; 0: no forecasts")
 	f.StringVar(&opts.address.Host, "listen", "127.0.0.1:8642", "host:port to listen on; port 0 takes a free one")
 	f.StringVar(&opts.address.Cert, "tls-cert", "", "file of the certificate, with its chain")
 	f.StringVar(&opts.address.Key, "tls-key", "", "file of the certificate's private key")
@@ -115,11 +122,11 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
-	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 || min(opts.end.Delay, opts.assume) < 0 || opts.parallel < 0 ||
+	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 || min(opts.end.Delay, opts.assume, opts.starts) < 0 || opts.parallel < 0 ||
 		opts.maxBody < 1 || opts.maxBody > 256 {
-		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --shutdown-delay %v, --assume %v, --parallel %d, "+
-			"--max-body %d: want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.end.Drain,
-			opts.end.Delay, opts.assume, opts.parallel, opts.maxBody)
+		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --shutdown-delay %v, --assume %v, --starts %v, "+
+			"--parallel %d, --max-body %d: want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.end.Drain,
+			opts.end.Delay, opts.assume, opts.starts, opts.parallel, opts.maxBody)
 	}
 	token, err := readToken(opts.token)
 	if err != nil {
@@ -148,6 +155,11 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 			Parallel: opts.parallel, Log: a.logger(), Beliefs: opts.beliefs,
 		},
 		Profile: physics.Profiled(model), MaxBody: opts.maxBody << 20, Assume: opts.assume, Token: token,
+	}
+	if opts.starts > 0 {
+		config.Forecaster, config.Forecasts = &whatif.Production{Forecaster: whatif.Forecaster{
+			Options: whatif.Options{Physics: model, Seed: opts.seed},
+		}}, opts.starts
 	}
 	if opts.log != "" {
 		frame := decide.Record{Build: version, Physics: opts.physics, Seed: opts.seed, Assume: opts.assume.Seconds()}

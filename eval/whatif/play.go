@@ -27,6 +27,10 @@ type Options struct {
 	Assume  time.Duration // estimate of jobs that have none; 0: Play returns an error for such jobs
 	Seed    uint64        // seed of policies that draw random numbers
 	Most    int           // number of decisions after which a play is cut off; 0: 4 million
+
+	// work, if not nil, returns how long a job runs in all in place of its estimate, given how long it has run. The play ends when
+	// every waiting job has started.
+	work func(spec *cluster.JobSpec, done time.Duration) time.Duration
 }
 
 const (
@@ -51,31 +55,38 @@ type stage struct {
 // working servers could never hold, and reports them as never started. If a job has no estimate and Options.Assume is 0, Play
 // returns an error.
 func Play(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Options) (*Outcome, error) {
-	st := &stage{from: s, opts: o}
+	st, ended, err := simulate(ctx, s, p, c, o)
+	if err != nil {
+		return nil, err
+	}
+	return st.outcome(p.Name, &c, ended), nil
+}
+
+// simulate plays the snapshot, and returns why the play ended early, or "".
+func simulate(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Options) (st *stage, ended string, err error) {
+	st = &stage{from: s, opts: o}
 	if st.opts.Most == 0 {
 		st.opts.Most = mostDecisions
 	}
 	st.ids = slices.Concat(s.Pending(), s.Running())
 	slices.Sort(st.ids)
 	if err := st.set(&c); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var err error
 	if st.sched, err = p.New(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := st.sched.Reset(o.Seed); err != nil {
-		return nil, fmt.Errorf("reset %s: %w", p.Name, err)
+		return nil, "", fmt.Errorf("reset %s: %w", p.Name, err)
 	}
 	config := sim.Config{Physics: o.Physics, Restart: sim.Pause(o.Restart)}
 	if err := st.episode.Resume(&config, &st.changed.View, sim.Rest{Work: st.work}); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	ended, err := st.play(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("play %s: %w", p.Name, err)
+	if ended, err = st.play(ctx); err != nil {
+		return nil, "", fmt.Errorf("play %s: %w", p.Name, err)
 	}
-	return st.outcome(p.Name, &c, ended), nil
+	return st, ended, nil
 }
 
 // set applies the change and determines the jobs' work.
@@ -97,16 +108,17 @@ func (st *stage) cast() error {
 	room := working(&s.View)
 	for i, id := range st.ids {
 		spec, done := *s.Spec(id), s.Progress(id)
-		guess := Guess("")
-		if spec.Estimate == 0 {
-			if st.opts.Assume <= 0 {
-				unknown = append(unknown, spec.Name)
-				continue
-			}
+		guess, left := Guess(""), time.Duration(0)
+		if spec.Estimate == 0 && st.opts.Assume > 0 {
 			spec.Estimate, guess = st.opts.Assume, noEstimate
 		}
-		left := max(spec.Estimate-done, 0)
-		if left == 0 {
+		switch left = max(spec.Estimate-done, 0); {
+		case st.opts.work != nil:
+			left = st.opts.work(&spec, done) - done
+		case spec.Estimate == 0:
+			unknown = append(unknown, spec.Name)
+			continue
+		case left == 0:
 			left, guess = done, overrun
 		}
 		st.works[i] = done + left
@@ -125,6 +137,7 @@ func (st *stage) cast() error {
 			st.assumed = append(st.assumed, Assumed{spec.Name, shrunk, left.Seconds()})
 		default:
 			st.jobs[i].Never = neverFits
+			st.waits--
 			s.Withdraw(id)
 			continue
 		}
@@ -170,6 +183,9 @@ func (st *stage) play(ctx context.Context) (ended string, err error) {
 			return "", err
 		}
 		st.operate(tx.Ops())
+		if st.opts.work != nil && st.waits == 0 {
+			return "", nil
+		}
 		if idle++; len(s.Running()) > 0 {
 			idle = 0
 		}

@@ -16,6 +16,7 @@ type tally struct {
 	at      time.Duration // time since the snapshot
 	servers int           // number of servers open to training
 	open    int64         // number of working GPUs on those
+	waits   int           // jobs that have not started, of those that can
 	held    int64         // thousandths of GPUs
 	used    float64       // GPU-hours held
 	there   float64
@@ -27,7 +28,7 @@ func newTally(s *cluster.View, ids []cluster.JobID) tally {
 	for i, id := range ids {
 		spec, runs := s.Spec(id), s.Phase(id) == cluster.Running
 		y.jobs[i] = Job{ID: id, Name: spec.Name, Workers: spec.Workers, Age: s.Now() - spec.Submit, Ran: runs}
-		if runs {
+		if y.waits++; runs {
 			y.take(id, s.Placement(id).GPUMilli())
 		}
 	}
@@ -110,6 +111,7 @@ func (y *tally) take(id cluster.JobID, milli int64) {
 	j.Wait += y.at - j.since
 	j.running, j.since = true, y.at
 	if !j.Started {
+		y.waits--
 		j.Started, j.Start = true, y.at
 	}
 }
@@ -125,6 +127,9 @@ func (y *tally) stop(id cluster.JobID) {
 	j.held, j.running, j.since = 0, false, y.at
 	j.Stops++
 	if y.at == 0 { // the job had no time to run
+		if j.Started {
+			y.waits++
+		}
 		j.Started, j.AtOnce = false, j.AtOnce || j.Ran
 	}
 }

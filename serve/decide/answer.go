@@ -18,6 +18,7 @@ type Result struct {
 // Answer is a plan and how it was made: which policy decided, and why not another.
 type Answer struct {
 	*explain.Plan
+	Starts   []Start  `json:"starts,omitempty"` // when waiting jobs are expected to start, if that is forecast
 	Decision Decision `json:"decision"`
 }
 

@@ -20,16 +20,20 @@ import (
 
 // Config configures a decider. New replaces a zero value by the default after the colon, if there is one.
 type Config struct {
-	Source    policy.Source
-	Fallback  func(*policy.Policy) (*policy.Policy, error) // who decides if this policy does not: its prior, or UsualFallback
-	Seed      uint64                                       // for policies that draw random numbers
-	Deadline  time.Duration                                // for a decision, and again for the fallback's: 1 s
-	Reasons   time.Duration                                // time to find reasons after the decision: 5 s
-	Parallel  int                                          // how many decisions past their deadline may still run: GOMAXPROCS
-	Beliefs   string                                       // file in which what policies learn is kept, "" for none: see Recall
-	Decisions *Log                                         // nil to log no decisions
-	Registry  prometheus.Registerer                        // for the metrics, nil for none
-	Log       *slog.Logger                                 // nil for no log
+	Source   policy.Source
+	Fallback func(*policy.Policy) (*policy.Policy, error) // who decides if this policy does not: its prior, or UsualFallback
+	Seed     uint64                                       // for policies that draw random numbers
+	Deadline time.Duration                                // for a decision, and again for the fallback's: 1 s
+	Reasons  time.Duration                                // time to find reasons after the decision: 5 s
+	// Forecaster forecasts when the jobs start that wait after a decision with reasons; nil for none. The decider then learns run
+	// times whether or not its policy does. Forecasts is the time for it after the reasons: 2 s.
+	Forecaster Forecaster
+	Forecasts  time.Duration
+	Parallel   int                   // how many decisions past their deadline may still run: GOMAXPROCS
+	Beliefs    string                // file in which what policies learn is kept, "" for none: see Recall
+	Decisions  *Log                  // nil to log no decisions
+	Registry   prometheus.Registerer // for the metrics, nil for none
+	Log        *slog.Logger          // nil for no log
 }
 
 // Decider decides with a policy that may be reloaded. It is safe for concurrent use.
@@ -146,6 +150,9 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reason
 		how.Reasons = ReasonsNone
 	} else if err := out.explain(ctx, l, s, d.Config); err != nil {
 		return nil, err
+	}
+	if reasons && d.Forecaster != nil {
+		d.foretell(ctx, out, s, given)
 	}
 	if how.Reasons == ReasonsLate {
 		d.metrics.unexplained.Inc()

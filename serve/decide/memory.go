@@ -111,7 +111,7 @@ func (d *Decider) remember(policies ...*policy.Policy) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range policies {
-		if m.learned == nil && p.Needs.Memory {
+		if m.learned == nil && (p.Needs.Memory || d.Forecaster != nil) {
 			m.open(belief.NewMemory())
 		}
 		if p.Needs.Memory && (p.Needs.Learned || p.Needs.Speeds) && m.learned.Ended()+m.learned.Readings() == 0 {

@@ -21,6 +21,7 @@ type metrics struct {
 	reloads           *prometheus.CounterVec // label result
 	unlogged          prometheus.Counter
 	unexplained       prometheus.Counter
+	unforecast        prometheus.Counter
 	seconds           prometheus.Histogram
 	states            *prometheus.CounterVec // label result
 	ended, readings   prometheus.Counter
@@ -53,6 +54,7 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 		reloads:     counts("reloads_total", "Attempts to take up a changed bundle, by result.", "result"),
 		unlogged:    count("unlogged_decisions_total", "Decisions that could not be written to the decision log."),
 		unexplained: count("unexplained_decisions_total", "Decisions whose reasons were not found in time."),
+		unforecast:  count("unforecast_decisions_total", "Decisions after which the starts of waiting jobs were not forecast in time."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "clustergym_decision_seconds", Help: "Wall time of decisions, fallbacks included, reading and explaining apart.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 13), // to 6 s
@@ -80,7 +82,7 @@ func newMetrics(late *atomic.Int64, policy func() *policy.Policy) *metrics {
 	lateNow := prometheus.NewGaugeFunc(gauge("late_decisions", "Decisions past their deadline that still run."),
 		func() float64 { return float64(late.Load()) })
 	m.all = []prometheus.Collector{
-		m.decisions, m.fallbacks, m.undecided, m.outOfDistribution, m.reloads, m.unlogged, m.unexplained, m.seconds,
+		m.decisions, m.fallbacks, m.undecided, m.outOfDistribution, m.reloads, m.unlogged, m.unexplained, m.unforecast, m.seconds,
 		m.states, m.ended, m.readings, m.kept, lateNow, policyInfo{policy},
 	}
 	return m

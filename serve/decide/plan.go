@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -73,6 +74,41 @@ func (p proposal) starts() map[cluster.JobID]bool {
 
 // besides is the name of the prior in reasons.
 const besides = "the prior"
+
+// PlanWithin is Plan with a limit of how many running jobs may be stopped or moved, -1 for none. It also returns the proposals that
+// this limit held back, as Limits.Apply does.
+func PlanWithin(s *cluster.State, p *policy.Policy, seed uint64, stops int) (*explain.Plan, *explain.Decision, []Held, error) {
+	if stops < 0 {
+		plan, why, err := Plan(s, p, seed)
+		return plan, why, nil, err
+	}
+	out, err := propose(s, p, seed)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	all := out.result(nil)
+	out.takeBack()
+	facts := explain.New(&s.View)
+	tx := s.Begin(nil)
+	defer func() {
+		tx.Rollback(0)
+		tx.End()
+	}()
+	held := (&Limits{Stops: stops}).Apply(tx, all.Proposals, nil)
+	plan, why, err := facts.Plan(context.Background(), p.Name, tx)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("plan with %s: %w", p.Name, err)
+	}
+	plan.Wake = seconds(all.Wake)
+	return plan, why, held, nil
+}
+
+func seconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(d.Seconds())
+}
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
 // say where it differs from its prior. Equal arguments give equal plans.

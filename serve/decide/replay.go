@@ -121,6 +121,7 @@ func planOf(answer []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("answer: %w", err)
 	}
 	delete(fields, "decision")
+	delete(fields, "starts")
 	delete(fields, "policy")
 	return fields, nil
 }

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/cli/flags"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/policy"
+)
+
+type checkOptions struct {
+	scenarios []string
+	policies  []string
+	split     string
+	windows   int
+	every     int
+	seed      uint64
+}
+
+func newWhatifCheckCmd(a *app) *cobra.Command {
+	var opts checkOptions
+	cmd := &cobra.Command{
+		Use:   "check --scenario S,... --policies P,...",
+		Short: "Measure how forecasts of starts turn out",
+		Long: cmdline.Long(`
+Plays windows of scenarios with policies and forecasts in them, as serve --starts does, when each job starts that has to wait.
+Prints how many jobs started before the 90th percentile and before the median of their first forecast, and how many waited
+between half of the median and twice that, where times below 30 s count as 30 s. What is learned of run times and of earlier
+forecasts is kept from one window to the next. Equal command lines print equal results.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
+		Example: `  clustergym whatif check --scenario embedded-small-v1 --policies fifo
+  clustergym whatif check --scenario venus-load110-strong-rigid-untold-v1 --policies fifo,fjf --windows 10`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatifCheck(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
+	f.StringSliceVar(&opts.policies, "policies", nil, "policies, commas between")
+	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
+	f.IntVar(&opts.windows, "windows", 0, "how many windows to play, from the first; 0, or more than there are, for all")
+	f.IntVar(&opts.every, "every", 1, "forecast for every so many jobs that have to wait")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of the windows, of the draws and of policies that draw random numbers")
+	cmdline.Require(cmd, "scenario", "policies")
+	cmdline.CompleteList(cmd, "scenario", scenario.All)
+	cmdline.CompleteList(cmd, "policies", policy.Names)
+	cmdline.Complete(cmd, "split", flags.Splits)
+	return cmd
+}
+
+// checked is the result for one scenario and policy.
+type checked struct {
+	Scenario string  `json:"scenario"`
+	Policy   string  `json:"policy"`
+	Windows  int     `json:"windows"`
+	Jobs     int     `json:"jobs"` // that had to wait, and were forecast
+	Within   float64 `json:"before_p90"`
+	Before   float64 `json:"before_median"`
+	Near     float64 `json:"near_median"`
+}
+
+func runWhatifCheck(ctx context.Context, a *app, opts checkOptions) error {
+	if opts.windows < 0 || opts.every < 1 {
+		return cmdline.Usage("--windows %d, --every %d: want 0 or more, and 1 or more", opts.windows, opts.every)
+	}
+	results := []checked{}
+	for _, name := range opts.scenarios {
+		for _, by := range opts.policies {
+			r, err := check(ctx, a, name, by, opts)
+			if err != nil {
+				return err
+			}
+			results = append(results, *r)
+		}
+	}
+	if a.JSON {
+		return a.PrintJSON(results)
+	}
+	rows := [][]string{{"scenario", "policy", "windows", "jobs", "before P90", "before median", "near median"}}
+	for _, r := range results {
+		share := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+		rows = append(rows, []string{
+			r.Scenario, r.Policy, fmt.Sprint(r.Windows), fmt.Sprint(r.Jobs), share(r.Within), share(r.Before), share(r.Near),
+		})
+	}
+	return a.PrintRows(rows)
+}
+
+// check measures the forecasts for one policy on the windows of one scenario.
+func check(ctx context.Context, a *app, name, by string, opts checkOptions) (*checked, error) {
+	s, err := scenario.Load(name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.findPolicy(by)
+	if err != nil {
+		return nil, err
+	}
+	split := scenario.Split(opts.split)
+	n := src.Count(split)
+	if n == 0 {
+		return nil, fmt.Errorf("scenario %s has no windows of %s", s.Name, split)
+	}
+	if opts.windows > 0 {
+		n = min(n, opts.windows)
+	}
+	meter := whatif.Meter{Policy: *p, Every: opts.every, Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: opts.seed}}}
+	var c whatif.Coverage
+	for i := range n {
+		a.Say("%s, %s: window %d of %d", s.Name, by, i+1, n)
+		e, err := src.Episode(split, i, opts.seed)
+		if err != nil {
+			return nil, err
+		}
+		more, err := meter.Measure(ctx, &e.Episode, opts.seed)
+		if err != nil {
+			return nil, err
+		}
+		c.Add(more)
+	}
+	if c.Forecasts == 0 {
+		return nil, fmt.Errorf("scenario %s: no job had to wait under %s, so there is nothing to measure", s.Name, by)
+	}
+	return &checked{
+		Scenario: s.Name, Policy: by, Windows: n, Jobs: c.Forecasts,
+		Within: c.Share(c.Within), Before: c.Share(c.Before), Near: c.Share(c.Near),
+	}, nil
+}

@@ -1,0 +1,95 @@
+package whatif
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// TestStarts checks the forecasts of two jobs that wait for one after the other, from a history in which jobs of a user last for
+// some 300 s, that they do not depend on who asks before, and that a job which can never start has none.
+func TestStarts(t *testing.T) {
+	user := `, "user": "ada"`
+	s := snapshot(t, server("a", 1, ""), runs("x", "a", 1, 9000, user)+","+waits("first", 1, 9000, user)+","+
+		waits("second", 1, 9000, user)+","+waits("never", 2, 60, ""), "")
+	learner := belief.New(belief.History, belief.Gittins)
+	for i := range 400 {
+		learner.Ended(&cluster.JobSpec{User: "ada", Workers: 1}, 300*time.Second+time.Duration(i%7)*time.Second)
+	}
+	ask := func() []Start {
+		all, err := new(Forecaster).Starts(t.Context(), &s.View, named("fifo"), learner, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	all := ask()
+	if len(all) != 2 {
+		t.Fatalf("%+v, want forecasts of two jobs", all)
+	}
+	// The job x has run for 100 s of 300, and then first runs for 300 s.
+	for i, want := range []time.Duration{200 * time.Second, 500 * time.Second} {
+		x := all[i]
+		if x.Median < want/2 || x.Median > want*2 || x.P90 < x.Median || x.P90 > want*4 {
+			t.Errorf("job %s is to start in %v, P90 %v; want about %v", s.Spec(x.Job).Name, x.Median, x.P90, want)
+		}
+	}
+	if again := ask(); !reflect.DeepEqual(all, again) {
+		t.Errorf("%+v, and then %+v", all, again)
+	}
+	gone, end := context.WithCancel(t.Context())
+	end()
+	if all, err := new(Forecaster).Starts(gone, &s.View, named("fifo"), learner, nil); err == nil {
+		t.Errorf("after the context has ended: %+v, want an error", all)
+	}
+}
+
+// TestForecastsAreCorrected checks that nine tenths of the jobs start before their 90th percentile, when forecasts are wrong by a
+// factor that changes all the time.
+func TestForecastsAreCorrected(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	c := newCalibration()
+	within, all := 0, 0
+	for i := range 3000 {
+		now := time.Duration(i) * 100 * time.Hour
+		s := waiting(t, fmt.Sprint(i), now)
+		starts := []Start{{0, time.Hour, time.Hour}}
+		c.correct(&s.View, starts)
+		wrong := 8 * draw.ExpFloat64()
+		if i > 1500 {
+			wrong /= 40
+		}
+		waited := time.Duration(float64(time.Hour) * wrong)
+		if all++; waited <= starts[0].P90 {
+			within++
+		}
+		started := waiting(t, fmt.Sprint(i), now+waited)
+		tx := started.Begin(nil)
+		if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}); err != nil {
+			t.Fatal(err)
+		}
+		tx.End()
+		c.correct(&started.View, nil)
+	}
+	if share := float64(within) / float64(all); share < 0.88 || share > 0.92 {
+		t.Errorf("%.3f of the jobs start before their 90th percentile, want 0.9", share)
+	}
+}
+
+// waiting returns a state with one job that waits.
+func waiting(t *testing.T, name string, now time.Duration) *cluster.State {
+	t.Helper()
+	s, err := cluster.NewState(cluster.Uniform(1, 1), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Advance(now)
+	s.Submit(0, &cluster.JobSpec{Name: name, Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Submit: now})
+	return s
+}

@@ -1,0 +1,83 @@
+package decide
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
+	"github.com/clustergym/clustergym/internal/phrase"
+	"github.com/clustergym/clustergym/policy"
+)
+
+// Forecaster forecasts when waiting jobs start. It may learn from how its forecasts turn out. It must be safe for concurrent use.
+type Forecaster interface {
+	// Forecast returns when jobs of the state are expected to start under the policy, by id: those that wait, and for whose names
+	// waits returns true. The memory is what was learned of run times; nil for nothing. After the context ends, Forecast returns
+	// soon: what it has found, or an error.
+	Forecast(
+		ctx context.Context, s *cluster.View, p policy.Policy, waits func(job string) bool, learned *belief.Memory,
+	) ([]Start, error)
+}
+
+// Start is when a waiting job is expected to start: in seconds from now, nil if it is not expected to at all. The answer and the
+// log contain no other forecast, and a replay does not compare it.
+type Start struct {
+	Job    string   `json:"job"`
+	Median *float64 `json:"median_s"` // it starts earlier in half of the cases
+	P90    *float64 `json:"p90_s"`    // it starts earlier in nine of ten cases
+}
+
+// NewStart returns the Start for times from now on; cluster.Never is nil.
+func NewStart(job string, median, p90 time.Duration) Start {
+	seconds := func(t time.Duration) *float64 {
+		if t == cluster.Never {
+			return nil
+		}
+		return new(t.Seconds())
+	}
+	return Start{job, seconds(median), seconds(p90)}
+}
+
+// When says when the job is expected to start: "in about 20.0min, in 9 of 10 cases within 3.0h".
+func (s *Start) When() string {
+	if s.Median == nil {
+		return "not in the foreseeable future"
+	}
+	text := "in about " + phrase.Seconds(*s.Median)
+	if s.P90 != nil {
+		text += ", in 9 of 10 cases within " + phrase.Seconds(*s.P90)
+	}
+	return text
+}
+
+// foretell adds forecasts to the answer, unless they take too long or fail, which is counted.
+func (d *Decider) foretell(ctx context.Context, out *decided, s *cluster.View, given baselines.Given) {
+	within, cancel := context.WithTimeout(ctx, cmp.Or(d.Forecasts, usualForecasts))
+	defer cancel()
+	var learned *belief.Memory
+	if given.Memory != nil {
+		learned = given.Memory()
+	}
+	answer := out.result.Answer
+	var err error
+	if answer.Starts, err = d.Forecaster.Forecast(within, s, out.by.Given(given), Waits(answer.Plan), learned); err != nil {
+		d.metrics.unforecast.Inc()
+		d.Log.Debug("starts not forecast", "error", err)
+	}
+}
+
+// Waits returns a function that reports whether a job waits after all operations of a plan.
+func Waits(p *explain.Plan) func(job string) bool {
+	waits := make(map[string]bool, len(p.Waiting))
+	for i := range p.Waiting {
+		waits[p.Waiting[i].Job] = true
+	}
+	return func(job string) bool { return waits[job] }
+}
+
+// usualForecasts is the default of Config.Forecasts.
+const usualForecasts = 2 * time.Second
