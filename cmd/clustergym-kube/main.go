@@ -80,6 +80,7 @@ type options struct {
 	lease                 string
 	probes                string
 	metrics               metricsAddress
+	starts                time.Duration
 	log                   string
 	beliefs               string
 	parallel              int
@@ -148,6 +149,8 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 		"how long a gang that never ran may be partly bound before its bound pods are deleted")
 	f.DurationVar(&o.lossDeadline, "loss-deadline", 10*time.Minute,
 		"how long a gang that ran may lack pods before its other pods are evicted")
+	f.DurationVar(&o.starts, "starts", 0,
+		"time for forecasting when waiting gangs start, in rounds that explain why they wait, such as 2s; 0: no forecasts")
 	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")
 	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "delay from a change to the round that takes it into account")
 	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")
@@ -169,7 +172,7 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 }
 
 func (o *options) check() error {
-	if o.deadline <= 0 || o.poll <= 0 || o.period <= 0 || o.settle < 0 || o.estimate < 0 || o.parallel < 1 || o.parallel > 1024 {
+	if o.deadline <= 0 || o.poll <= 0 || o.period <= 0 || min(o.settle, o.estimate, o.starts) < 0 || o.parallel < 1 || o.parallel > 1024 {
 		return fmt.Errorf("--deadline %v, --poll %v, --period %v, --settle %v, --estimate %v, --parallel %d: want more than 0, "+
 			"and 1 to 1024 requests", o.deadline, o.poll, o.period, o.settle, o.estimate, o.parallel)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -96,6 +97,9 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	}
 	if c.Source, err = finder.Find(o.policy); err != nil {
 		return nil, end, err
+	}
+	if o.starts > 0 {
+		c.Forecaster, c.Forecasts = &whatif.Production{Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: o.seed}}}, o.starts
 	}
 	if o.log != "" {
 		if c.Decisions, err = decide.OpenLog(o.log, decide.Record{Build: version, Physics: "ideal", Seed: o.seed}); err != nil {

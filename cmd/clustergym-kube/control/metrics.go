@@ -2,6 +2,8 @@ package control
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/clustergym/clustergym/internal/stats"
 )
 
 // metrics are the scheduler's metrics, besides those of its decider.
@@ -18,6 +20,7 @@ type metrics struct {
 	scaled   *prometheus.CounterVec // label result
 	loans    *prometheus.CounterVec // label what
 	mode     *prometheus.GaugeVec   // label mode
+	starts   *prometheus.GaugeVec   // label quantile
 	compared *prometheus.CounterVec // label first
 }
 
@@ -54,8 +57,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		given: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "gangs_given_up_total", Help: "Gangs whose bound pods were deleted or evicted, as the rest could not be bound in time.",
 		}),
-		scaled:   counts("scaled_total", "Gangs whose owner was asked for another number of pods, by what came of it.", "result"),
-		loans:    counts("loans_total", "Nodes on loan: lent, called back, returned.", "what"),
+		scaled: counts("scaled_total", "Gangs whose owner was asked for another number of pods, by what came of it.", "result"),
+		loans:  counts("loans_total", "Nodes on loan: lent, called back, returned.", "what"),
+		starts: gauges("expected_start_seconds",
+			"Mean time from now in which waiting gangs are expected to start, of those forecast last, by quantile.", "quantile"),
 		mode:     gauges("mode", "1 for the mode in force.", "mode"),
 		compared: counts("shadow_starts_total", "Gangs that the other scheduler started, by who would have been first.", "first"),
 	}
@@ -74,7 +79,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.loans, m.mode, m.compared,
+		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.loans, m.mode, m.starts, m.compared,
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, err
@@ -102,7 +107,33 @@ func (m *metrics) see(r *round) {
 	} {
 		m.gangs.WithLabelValues(state).Set(float64(n))
 	}
+	m.foresee(r)
 	for _, h := range r.held {
 		m.held.WithLabelValues(h.Reason).Inc()
+	}
+}
+
+// foresee sets the gauges of expected starts, if the round has forecasts. A gang that is not expected to start counts in neither.
+func (m *metrics) foresee(r *round) {
+	var median, p90 []float64
+	told := false
+	for _, a := range r.answers {
+		for i := range a.Starts {
+			told = true
+			if x := a.Starts[i].Median; x != nil {
+				median = append(median, *x)
+			}
+			if x := a.Starts[i].P90; x != nil {
+				p90 = append(p90, *x)
+			}
+		}
+	}
+	if !told {
+		return
+	}
+	for quantile, seconds := range map[string][]float64{"0.5": median, "0.9": p90} {
+		if m.starts.DeleteLabelValues(quantile); len(seconds) > 0 {
+			m.starts.WithLabelValues(quantile).Set(stats.Mean(seconds))
+		}
 	}
 }

@@ -145,6 +145,11 @@ func (r *round) reasons() map[string]string {
 			}
 			all[w.Job] = fmt.Sprintf("%s (%s by %s)", w.Text, w.Code, a.Policy)
 		}
+		for i := range a.Starts {
+			if why, known := all[a.Starts[i].Job]; known {
+				all[a.Starts[i].Job] = fmt.Sprintf("%s; it is expected to start %s", why, a.Starts[i].When())
+			}
+		}
 	}
 	for i := range r.view.Jobs {
 		j := &r.view.Jobs[i]

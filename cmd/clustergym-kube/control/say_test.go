@@ -6,11 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // TestNamespacesShareTheReports checks that a thousand refused pods of one namespace do not keep the pods of other namespaces
@@ -49,5 +53,47 @@ func TestNamespacesShareTheReports(t *testing.T) {
 	}
 	if told != len(l.said.about) {
 		t.Errorf("%d reports, and %d pods remembered", told, len(l.said.about))
+	}
+}
+
+// TestGangsAreToldWhenTheyStart checks that a gang that waits is told when it is expected to start, and that the metrics say so.
+func TestGangsAreToldWhenTheyStart(t *testing.T) {
+	source, err := new(policy.Finder).Find("fifo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute, Forecaster: new(whatif.Production), Forecasts: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := view(t, []*corev1.Node{node("a", 4, nil)}, []crew{
+		{name: "runs", pods: 1, least: 1, gpus: 4, on: []string{"a"}, asked: time.Hour},
+		{name: "waits", pods: 1, least: 1, gpus: 4, asked: time.Minute},
+	}, 0)
+	r := decideRound(v, d, "r", limits{explain: true})
+	if why := r.reasons()["default/waits"]; !strings.Contains(why, "(no-room by fifo); it is expected to start in about") {
+		t.Errorf("the gang is told %q", why)
+	}
+	registry := prometheus.NewRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.see(r)
+	m.see(&round{view: v}) // a round without forecasts leaves the last ones
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, family := range families {
+		for _, x := range family.GetMetric() {
+			if family.GetName() == "clustergym_kube_expected_start_seconds" && x.GetGauge().GetValue() > 0 {
+				n++
+			}
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d gauges of expected starts, want two", n)
 	}
 }
