@@ -139,7 +139,7 @@ $(GOLANGCI):
 fmt: ## format the code
 	gofmt -l -w .
 
-CHECKS := race fuzz lint docs-check results-check
+CHECKS := race fuzz lint attack docs-check results-check
 check: test $(CHECKS) ## everything that CI runs
 
 checks: # prints what check runs beside test; .ci/run times each

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -49,17 +50,19 @@ func tool(t *testing.T, name string) string {
 
 // kinds creates an object for each kind that may be deployed.
 var kinds = map[string]func() metav1.Object{
-	"Namespace":           func() metav1.Object { return &corev1.Namespace{} },
-	"ServiceAccount":      func() metav1.Object { return &corev1.ServiceAccount{} },
-	"ConfigMap":           func() metav1.Object { return &corev1.ConfigMap{} },
-	"Service":             func() metav1.Object { return &corev1.Service{} },
-	"Deployment":          func() metav1.Object { return &appsv1.Deployment{} },
-	"ClusterRole":         func() metav1.Object { return &rbacv1.ClusterRole{} },
-	"ClusterRoleBinding":  func() metav1.Object { return &rbacv1.ClusterRoleBinding{} },
-	"Role":                func() metav1.Object { return &rbacv1.Role{} },
-	"RoleBinding":         func() metav1.Object { return &rbacv1.RoleBinding{} },
-	"PodDisruptionBudget": func() metav1.Object { return &policyv1.PodDisruptionBudget{} },
-	"ServiceMonitor":      func() metav1.Object { return &serviceMonitor{} },
+	"Namespace":                        func() metav1.Object { return &corev1.Namespace{} },
+	"ServiceAccount":                   func() metav1.Object { return &corev1.ServiceAccount{} },
+	"ConfigMap":                        func() metav1.Object { return &corev1.ConfigMap{} },
+	"Service":                          func() metav1.Object { return &corev1.Service{} },
+	"Deployment":                       func() metav1.Object { return &appsv1.Deployment{} },
+	"ClusterRole":                      func() metav1.Object { return &rbacv1.ClusterRole{} },
+	"ClusterRoleBinding":               func() metav1.Object { return &rbacv1.ClusterRoleBinding{} },
+	"Role":                             func() metav1.Object { return &rbacv1.Role{} },
+	"RoleBinding":                      func() metav1.Object { return &rbacv1.RoleBinding{} },
+	"PodDisruptionBudget":              func() metav1.Object { return &policyv1.PodDisruptionBudget{} },
+	"ValidatingAdmissionPolicy":        func() metav1.Object { return &admissionv1.ValidatingAdmissionPolicy{} },
+	"ValidatingAdmissionPolicyBinding": func() metav1.Object { return &admissionv1.ValidatingAdmissionPolicyBinding{} },
+	"ServiceMonitor":                   func() metav1.Object { return &serviceMonitor{} },
 }
 
 // serviceMonitor contains the fields of the Prometheus operator's type that the chart uses.
@@ -298,7 +301,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for namespace, want := range map[string][]string{
-		"": {
+		"": { // of which elastic and lending take some
 			"create /events", "create /pods/binding", "create /pods/eviction", "create events.k8s.io/events", "delete /pods",
 			"get apps/deployments/scale", "get apps/replicasets", "get apps/replicasets/scale", "get apps/statefulsets",
 			"get apps/statefulsets/scale", "get batch/jobs", "patch /nodes", "patch /pods", "patch /pods/status", "patch batch/jobs",
@@ -315,6 +318,21 @@ func TestRoles(t *testing.T) {
 		got := slices.DeleteFunc(rights(live[namespace]), func(right string) bool { return slices.Contains(read, right) })
 		if !slices.Equal(got, want) {
 			t.Errorf("live mode has beyond reading in namespace %q\n%q, want\n%q", namespace, got, want)
+		}
+	}
+}
+
+// TestRolesCanBeLeftOut checks that a program that neither scales nor lends need not have the rights to patch pods, jobs and nodes.
+func TestRolesCanBeLeftOut(t *testing.T) {
+	for _, test := range []struct{ values, lacks string }{
+		{"{mode: live, elastic: false}", "patch /pods, patch batch/jobs, update apps/deployments/scale"},
+		{"{mode: live, lending: false}", "patch /nodes"},
+	} {
+		all := rights(rules(t, mustChart(t, test.values))[""])
+		for right := range strings.SplitSeq(test.lacks, ", ") {
+			if slices.Contains(all, right) {
+				t.Errorf("%s: has the right %q", test.values, right)
+			}
 		}
 	}
 }

@@ -1,0 +1,150 @@
+package deploy_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/cel-go/cel"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigyaml "sigs.k8s.io/yaml"
+)
+
+// admission is the policy of the live overlay, compiled.
+type admission struct {
+	variables, checks map[string]cel.Program
+	order             []string // of variables
+	matches           cel.Program
+}
+
+// compile reads the policy. It has the variables and functions of CEL's standard library, of which the policy uses no others.
+func compile(t *testing.T) *admission {
+	t.Helper()
+	text, err := os.ReadFile("kustomize/overlays/live/fields.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy admissionv1.ValidatingAdmissionPolicy
+	if err := sigyaml.UnmarshalStrict(doc, &policy); err != nil {
+		t.Fatal(err)
+	}
+	env, err := cel.NewEnv(cel.Variable("request", cel.DynType), cel.Variable("object", cel.DynType),
+		cel.Variable("oldObject", cel.DynType), cel.Variable("variables", cel.DynType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := func(text string) cel.Program {
+		ast, issues := env.Compile(text)
+		if issues.Err() != nil {
+			t.Fatalf("%s: %v", text, issues.Err())
+		}
+		p, err := env.Program(ast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a := &admission{variables: map[string]cel.Program{}, checks: map[string]cel.Program{}}
+	for _, v := range policy.Spec.Variables {
+		a.order, a.variables[v.Name] = append(a.order, v.Name), program(v.Expression)
+	}
+	for _, v := range policy.Spec.Validations {
+		a.checks[v.Message] = program(v.Expression)
+	}
+	a.matches = program(policy.Spec.MatchConditions[0].Expression)
+	return a
+}
+
+// allows reports whether the policy lets a user change an object.
+func (a *admission) allows(t *testing.T, user, resource, part string, old, now map[string]any) bool {
+	t.Helper()
+	request := map[string]any{"userInfo": map[string]any{"username": user}, "resource": map[string]any{"resource": resource}}
+	if part != "" {
+		request["subResource"] = part
+	}
+	variables := map[string]any{}
+	in := map[string]any{"request": request, "object": now, "oldObject": old, "variables": variables}
+	eval := func(p cel.Program) any {
+		out, _, err := p.Eval(in)
+		if err != nil {
+			t.Fatalf("%s %s: %v", resource, part, err)
+		}
+		return out.Value()
+	}
+	if eval(a.matches) != true {
+		return true
+	}
+	for _, name := range a.order {
+		variables[name] = eval(a.variables[name])
+	}
+	for _, check := range a.checks {
+		if eval(check) != true {
+			return false
+		}
+	}
+	return true
+}
+
+// TestFieldsThatMayChange checks that the admission policy of live mode lets the program change what it changes, and nothing else,
+// and that it does not concern others.
+func TestFieldsThatMayChange(t *testing.T) {
+	a := compile(t)
+	const own = "system:serviceaccount:clustergym-system:clustergym"
+	read := func(text string) (o map[string]any) {
+		if err := sigyaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	const (
+		pod       = "{metadata: {labels: {a: b}, annotations: {c: d}}, spec: {nodeName: n}, status: {phase: Pending, conditions: [{type: Ready, status: 'True'}]}}"
+		bare      = "{metadata: {}, spec: {nodeName: n}, status: {phase: Pending}}"
+		node      = "{metadata: {labels: {clustergym.dev/pool: inference}}, spec: {taints: [{key: x, effect: NoSchedule}]}}"
+		lent      = "{metadata: {labels: {clustergym.dev/pool: inference, clustergym.dev/loaned-to: training}}, spec: {taints: [{key: x, effect: NoSchedule}, {key: clustergym.dev/loaned-to, effect: NoSchedule}]}}"
+		training  = "{metadata: {labels: {}}, spec: {}}"
+		job       = "{metadata: {}, spec: {parallelism: 2, template: {spec: {image: i}}}}"
+		dear      = "controller.kubernetes.io/pod-deletion-cost: '-1'"
+		scheduled = "{type: PodScheduled, status: 'False'}"
+	)
+	for _, c := range []struct {
+		name, resource, part, old, now string
+		allowed                        bool
+	}{
+		{"the deletion cost", "pods", "", pod, "{metadata: {labels: {a: b}, annotations: {c: d, " + dear + "}}, spec: {nodeName: n}}", true},
+		{"the deletion cost of a bare pod", "pods", "", bare, "{metadata: {annotations: {" + dear + "}}, spec: {nodeName: n}}", true},
+		{"another annotation", "pods", "", pod, "{metadata: {labels: {a: b}, annotations: {c: e}}, spec: {nodeName: n}}", false},
+		{"an annotation taken away", "pods", "", pod, "{metadata: {labels: {a: b}}, spec: {nodeName: n}}", false},
+		{"a label", "pods", "", pod, "{metadata: {labels: {a: c}, annotations: {c: d}}, spec: {nodeName: n}}", false},
+		{"the image", "pods", "", pod, "{metadata: {labels: {a: b}, annotations: {c: d}}, spec: {nodeName: n, image: evil}}", false},
+		{"a finalizer", "pods", "", pod, "{metadata: {labels: {a: b}, annotations: {c: d}, finalizers: [x]}, spec: {nodeName: n}}", false},
+		{"the condition PodScheduled", "pods", "status", pod,
+			"{status: {phase: Pending, conditions: [{type: Ready, status: 'True'}, " + scheduled + "]}, metadata: {}}", true},
+		{"the first condition", "pods", "status", bare, "{status: {phase: Pending, conditions: [" + scheduled + "]}, metadata: {}}", true},
+		{"another condition", "pods", "status", pod, "{status: {phase: Pending, conditions: [{type: Ready, status: 'False'}]}, metadata: {}}", false},
+		{"the phase", "pods", "status", pod, "{status: {phase: Failed, conditions: [{type: Ready, status: 'True'}]}, metadata: {}}", false},
+		{"a loan", "nodes", "", node, lent, true},
+		{"a return", "nodes", "", lent, node, true},
+		{"a loan of a training node", "nodes", "", training, "{metadata: {labels: {clustergym.dev/loaned-to: training}}, spec: {}}", false},
+		{"another label", "nodes", "", node,
+			"{metadata: {labels: {clustergym.dev/pool: inference, x: y}}, spec: {taints: [{key: x, effect: NoSchedule}]}}", false},
+		{"another taint", "nodes", "", node, "{metadata: {labels: {clustergym.dev/pool: inference}}, spec: {}}", false},
+		{"a cordon", "nodes", "", node,
+			"{metadata: {labels: {clustergym.dev/pool: inference}}, spec: {unschedulable: true, taints: [{key: x, effect: NoSchedule}]}}", false},
+		{"the parallelism", "jobs", "", job, "{metadata: {}, spec: {parallelism: 4, completions: 4, template: {spec: {image: i}}}}", true},
+		{"a job's image", "jobs", "", job, "{metadata: {}, spec: {parallelism: 2, template: {spec: {image: evil}}}}", false},
+		{"a job's suspension", "jobs", "", job, "{metadata: {}, spec: {suspend: true, parallelism: 2, template: {spec: {image: i}}}}", false},
+	} {
+		if got := a.allows(t, own, c.resource, c.part, read(c.old), read(c.now)); got != c.allowed {
+			t.Errorf("%s: allowed %t, want %t", c.name, got, c.allowed)
+		}
+		if !a.allows(t, "system:admin", c.resource, c.part, read(c.old), read(c.now)) {
+			t.Errorf("%s: refused to another user", c.name)
+		}
+	}
+}
