@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
+	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -163,7 +164,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		return err
 	}
 	defer limitMemory()()
-	w, err := opts.read.Read(opts.trace, a.In, a.Say)
+	w, err := opts.read.Read(ctx, opts.trace, a.In, a.Say)
 	if err != nil {
 		return err
 	}
@@ -178,7 +179,9 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly, BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
-	episode, cpu, err := simulate(ctx, cfg, jobs, *policy, opts.seed)
+	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "simulate", Unit: "jobs"})
+	episode, cpu, err := simulate(ctx, cfg, jobs, *policy, opts.seed, func(finished int) { bar.Set(int64(finished)) })
+	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -204,9 +207,10 @@ func limitMemory() (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// simulate plays the jobs under the policy. It returns the episode and the CPU time that it took.
+// simulate plays the jobs under the policy. It returns the episode and the CPU time that it took. It calls progress now and then
+// with the number of finished jobs.
 func simulate(
-	ctx context.Context, cfg sim.Config, jobs []trace.Job, p policy.Policy, seed uint64,
+	ctx context.Context, cfg sim.Config, jobs []trace.Job, p policy.Policy, seed uint64, progress func(finished int),
 ) (*sim.Sim, time.Duration, error) {
 	sched, err := p.New()
 	if err != nil {
@@ -218,9 +222,16 @@ func simulate(
 	if err != nil {
 		return nil, 0, err
 	}
+	stretches := 0
+	episode.Watch(func(_, _ time.Duration) {
+		if stretches++; stretches%256 == 0 {
+			progress(len(jobs) - episode.Left())
+		}
+	})
 	if err := episode.Run(ctx, sched, seed); err != nil {
 		return nil, 0, err
 	}
+	progress(len(jobs) - episode.Left())
 	return episode, cmdline.CPUTime() - began, nil
 }
 

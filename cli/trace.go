@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -120,9 +121,9 @@ jobs are left out. Flags select a part of the trace.`),
 		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
   clustergym trace import philly.csv.gz --count 20000 -o - | head`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.trace = args[0]
-			return runTraceImport(a, opts)
+			return runTraceImport(cmd.Context(), a, opts)
 		},
 	}
 	opts.read.Add(cmd)
@@ -131,8 +132,8 @@ jobs are left out. Flags select a part of the trace.`),
 	return cmd
 }
 
-func runTraceImport(a *app, opts importOptions) error {
-	w, err := opts.read.Read(opts.trace, a.In, a.Say)
+func runTraceImport(ctx context.Context, a *app, opts importOptions) error {
+	w, err := opts.read.Read(ctx, opts.trace, a.In, a.Say)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -101,9 +102,9 @@ on standard error compares quantiles of the fitted durations with those of the t
 		Example: `  clustergym trace fit venus.csv.gz --format helios --name venus --source "Helios Venus, CC BY 4.0" -o venus.yaml
   clustergym trace fit philly.csv.gz --format philly-all --from 1152h --to 1392h -o -`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.traces = args
-			return runTraceFit(a, opts)
+			return runTraceFit(cmd.Context(), a, opts)
 		},
 	}
 	opts.read.Add(cmd)
@@ -132,11 +133,11 @@ type classFit struct {
 	KS         float64   `json:"ks"`       // largest distance of the two distribution functions
 }
 
-func runTraceFit(a *app, opts fitOptions) error {
+func runTraceFit(ctx context.Context, a *app, opts fitOptions) error {
 	var all []trace.Workload
 	var names []string
 	for _, path := range opts.traces {
-		w, err := opts.read.Read(path, a.In, a.Say)
+		w, err := opts.read.Read(ctx, path, a.In, a.Say)
 		if err != nil {
 			return err
 		}

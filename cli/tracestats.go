@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,9 +32,9 @@ also prints the load that the trace offers to this many GPUs.`),
 		Example: `  clustergym trace stats philly.csv.gz --gpus 545
   clustergym trace stats venus.csv.gz --format helios --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.trace = args[0]
-			return runTraceStats(a, opts)
+			return runTraceStats(cmd.Context(), a, opts)
 		},
 	}
 	opts.read.Add(cmd)
@@ -83,11 +84,11 @@ type statusCount struct {
 	Jobs   int    `json:"jobs"`
 }
 
-func runTraceStats(a *app, opts statsOptions) error {
+func runTraceStats(ctx context.Context, a *app, opts statsOptions) error {
 	if opts.gpus < 0 {
 		return cmdline.Usage("--gpus %d: want 0 or more", opts.gpus)
 	}
-	w, err := opts.read.Read(opts.trace, a.In, a.Say)
+	w, err := opts.read.Read(ctx, opts.trace, a.In, a.Say)
 	if err != nil {
 		return err
 	}

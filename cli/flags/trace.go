@@ -2,6 +2,7 @@
 package flags
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -14,13 +15,16 @@ import (
 // Trace contains the flags for reading a trace.
 type Trace struct {
 	Format      string // one of trace.Formats, "" to detect it from the header
-	SkipBadRows bool   // skip, count and report invalid rows instead of failing
+	Columns     []string
+	SkipBadRows bool // skip, count and report invalid rows instead of failing
 }
 
 // Add adds the flags to a command.
 func (o *Trace) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Format, "format", "", "format of the trace, if its header fits several: see clustergym trace --help")
+	f.StringSliceVar(&o.Columns, "columns", nil,
+		"what a file of your own calls the native columns, such as num_gpu=gpus,submit_time=created,duration=ended-started")
 	f.BoolVar(&o.SkipBadRows, "skip-bad-rows", false, "count and report rows that cannot be read instead of failing")
 	cmdline.Complete(cmd, "format", Formats)
 }
@@ -34,15 +38,19 @@ func Formats() []string {
 	return names
 }
 
-// Read reads a trace from the path, or from in if the path is "-". It reports through say the rows that it left out.
-func (o *Trace) Read(path string, in io.Reader, say func(format string, args ...any)) (trace.Workload, error) {
+// Read reads a trace from the path, or from in if the path is "-". It reports through say the rows that it left out. It returns
+// the error of ctx soon after ctx has ended.
+func (o *Trace) Read(ctx context.Context, path string, in io.Reader, say func(format string, args ...any)) (trace.Workload, error) {
 	if o.Format != "" {
 		if err := cmdline.OneOf("format", o.Format, Formats()...); err != nil {
 			return trace.Workload{}, err
 		}
 	}
-	opt := trace.Options{Format: trace.Format(o.Format), SkipBadRows: o.SkipBadRows}
+	opt := trace.Options{Format: trace.Format(o.Format), SkipBadRows: o.SkipBadRows, Columns: o.Columns, Stop: ctx.Done()}
 	w, err := read(path, in, opt)
+	if errors.Is(err, trace.ErrStopped) {
+		return trace.Workload{}, ctx.Err()
+	}
 	if err != nil {
 		return trace.Workload{}, err
 	}

@@ -126,7 +126,7 @@ func (s *Sim) Run(ctx context.Context, sched cluster.Scheduler, seed uint64) err
 	}
 	s.log.Scheduler = sched.Name()
 	for n := 0; ; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
+		if n%16 == 0 && ctx.Err() != nil { // a decision of a learned team may take a tenth of a second
 			return ctx.Err()
 		}
 		tx, ok := s.Next()
@@ -145,6 +145,9 @@ func (s *Sim) State() *cluster.State { return s.state }
 
 // Log returns the event log so far. It grows with the episode. Read only.
 func (s *Sim) Log() *Log { return &s.log }
+
+// Left returns the number of jobs that have not finished, those that have not arrived yet included.
+func (s *Sim) Left() int { return s.left }
 
 // Refused returns the number of operations so far that the cluster did not allow, including those that a search only tried. The
 // log does not contain refused operations.

@@ -101,6 +101,10 @@ func chooseLayout(named Format, header []string) (layout, error) {
 	case 1:
 		return matches[0], nil
 	case 0:
+		if columns := didYouMean(header); columns != "" {
+			return layout{}, fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?", ErrFormat,
+				shorten(strings.Join(header, ",")), join(Formats()), columns)
+		}
 		return layout{}, fmt.Errorf("%w: header %q is none of %s; native wants %s", ErrFormat,
 			shorten(strings.Join(header, ",")), join(Formats()), strings.Join(layouts()[0].required, ","))
 	}

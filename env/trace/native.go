@@ -13,11 +13,11 @@ import (
 )
 
 // parseNative reads a row of the project's own format, which docs/traces.md defines.
-func parseNative(_ *Reader, row *row) (Job, verdict, error) {
-	j := Job{Work: row.work("duration")}
+func parseNative(r *Reader, row *row) (Job, verdict, error) {
+	j := Job{Work: row.lasted()}
 	j.Name = row.id("job_id")
 	j.User, j.Tenant = row.text("user"), row.text("tenant")
-	j.Submit = row.seconds("submit_time")
+	j.Submit = r.submitted(row)
 	j.Workers = row.number("num_gpu", 0, maxWorkers)
 	j.Request.GPUMilli = cluster.WholeGPU
 	if row.get("gpu_milli") != "" {

@@ -16,10 +16,12 @@ import (
 
 // Options controls how a trace is read. The zero value is ready to use.
 type Options struct {
-	Format      Format // "" means that the header determines the format
-	SkipBadRows bool   // count bad rows in the Report instead of failing on the first
-	MaxLine     int    // maximum bytes in one line, 0 = 64 KiB
-	MaxRows     int    // maximum lines after the header, including blank ones, 0 = 20 million
+	Format      Format          // "" means that the header determines the format
+	SkipBadRows bool            // count bad rows in the Report instead of failing on the first
+	Columns     Columns         // of a file in no known format; nil if it has one
+	MaxLine     int             // maximum bytes in one line, 0 = 64 KiB
+	MaxRows     int             // maximum lines after the header, including blank ones, 0 = 20 million
+	Stop        <-chan struct{} // reading ends with ErrStopped soon after this is closed; nil for never
 }
 
 // The limits of a file protect against hostile and broken files.
@@ -36,6 +38,9 @@ const maxBadExamples = 5
 // ErrLimit is wrapped by errors about a file that exceeds Options.MaxLine or MaxRows, or unpacks to too many bytes.
 var ErrLimit = errors.New("trace exceeds a limit")
 
+// ErrStopped is the error of a Reader that Options.Stop has stopped.
+var ErrStopped = errors.New("reading was stopped")
+
 // Reader reads one trace file as a stream, one row at a time. It is not safe for concurrent use.
 type Reader struct {
 	name   string
@@ -46,6 +51,9 @@ type Reader struct {
 	close  []io.Closer
 
 	header  []string
+	picked  *picked // nil unless Options.Columns are given
+	clocked bool    // the first submit time was read
+	dated   bool    // and is a date
 	report  Report
 	done    bool
 	names   arena
@@ -106,7 +114,15 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	if r.header, err = splitLine(nil, line); err != nil {
 		return nil, r.at(err)
 	}
-	l, err := chooseLayout(opt.Format, r.header)
+	l := layouts()[0]
+	switch {
+	case len(opt.Columns) == 0:
+		l, err = chooseLayout(opt.Format, r.header)
+	case opt.Format != "" && opt.Format != Native:
+		err = fmt.Errorf("columns are for files in no known format, this one is named %s", opt.Format)
+	default:
+		r.picked, err = opt.Columns.pick(r.header)
+	}
 	if err != nil {
 		return nil, r.at(err)
 	}
@@ -165,6 +181,13 @@ func (r *Reader) jobs() iter.Seq2[Job, error] {
 
 // next reads one row. It returns a job, or ok false if the row is skipped, or io.EOF after the last row.
 func (r *Reader) next() (j Job, ok bool, err error) {
+	if r.report.Rows%256 == 0 {
+		select {
+		case <-r.opt.Stop:
+			return Job{}, false, fmt.Errorf("%s: %w", r.name, ErrStopped)
+		default:
+		}
+	}
 	line, err := r.lines.next()
 	if errors.Is(err, io.EOF) {
 		return Job{}, false, err
@@ -209,11 +232,17 @@ func (r *Reader) row(line string) (Job, verdict, error) {
 		return Job{}, 0, err
 	}
 	row := row{header: r.header, fields: fields}
+	if r.picked != nil {
+		row = r.picked.row(fields)
+	}
 	j, v, err := r.parse(r, &row)
 	if err == nil {
 		err = row.err
 	}
 	if err != nil {
+		if r.picked != nil {
+			err = r.picked.named(err)
+		}
 		return Job{}, 0, err
 	}
 	if c := idColumn(r.format); c != "" {

@@ -61,7 +61,7 @@ func (r *Reader) Workload() (Workload, error) {
 	if len(jobs) == 0 {
 		return Workload{}, r.noJob()
 	}
-	if r.format == PhillyPass {
+	if r.format == PhillyPass || r.dated {
 		rebase(jobs)
 	}
 	return Workload{Name: baseName(r.name), Jobs: rankByID(jobs), Report: r.Report()}, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string, code 
 		n = own.code
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		n = CodeInterrupted
-		err = fmt.Errorf("interrupted: %w", err)
+		err = interrupted(err, ctx.Err())
 	case code != nil:
 		n = code(err)
 	}
@@ -58,6 +59,15 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string, code 
 	}
 	_, _ = fmt.Fprintf(a.Talk, "%s: %s\n", root.Name(), names.Escape(err.Error())) // err may quote a file's content
 	return n
+}
+
+// interrupted says that a command was interrupted, without the text of the context's error.
+func interrupted(err, cause error) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), cause.Error()), "; ")
+	if text == "" {
+		return errors.New("interrupted")
+	}
+	return errors.New("interrupted: " + text)
 }
 
 // errorJSON is the form of an error with --json, on standard error.

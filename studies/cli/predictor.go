@@ -109,7 +109,7 @@ func runPredictorCompare(ctx context.Context, a *cmdline.App, opts predictorComp
 		return cmdline.Usage("--predictors is empty, want some of %s", strings.Join(predict.Kinds(), ", "))
 	}
 	result := predictorsCompared{Seed: opts.seed}
-	jobs, err := opts.jobs(a, &result)
+	jobs, err := opts.jobs(ctx, a, &result)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func runPredictorCompare(ctx context.Context, a *cmdline.App, opts predictorComp
 }
 
 // jobs reads or generates the jobs, selects the window, and describes them in result.
-func (o *predictorCompareOptions) jobs(a *cmdline.App, result *predictorsCompared) ([]trace.Job, error) {
+func (o *predictorCompareOptions) jobs(ctx context.Context, a *cmdline.App, result *predictorsCompared) ([]trace.Job, error) {
 	if o.scenario.Name != "" {
 		if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (o *predictorCompareOptions) jobs(a *cmdline.App, result *predictorsCompare
 	}
 	var w trace.Workload
 	if o.trace != "" {
-		if w, err = o.read.Read(o.trace, a.In, a.Say); err == nil {
+		if w, err = o.read.Read(ctx, o.trace, a.In, a.Say); err == nil {
 			w, err = o.window.Cut(w, a.Say)
 		}
 		result.Workload = w.Name

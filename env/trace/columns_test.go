@@ -1,0 +1,128 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestColumnsOfOthers checks that a file with other names and dates gives the same jobs as the native file that says the same.
+func TestColumnsOfOthers(t *testing.T) {
+	native, err := readText("job_id,num_gpu,submit_time,duration,user\n17,8,0,3600,ada\n18,1,90.5,60,\n", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		columns Columns
+		text    string
+	}{
+		"names": {Columns{"job_id=id", "num_gpu=gpus", "submit_time=at", "duration=run"},
+			"id,gpus,at,run,user,note\n17,8,0,3600,ada,x\n18,1,90.5,60,,\n"},
+		"dates": {Columns{"num_gpu=gpus", "submit_time=created"},
+			"job_id,gpus,created,duration,user\n17,8,2026-11-20 08:00:00,3600,ada\n18,1,2026-11-20T09:01:30.5+01:00,60,\n"},
+		"a difference of dates, one of which is also the submit time": {
+			Columns{"num_gpu=gpus", "submit_time=begun", "duration=ended-begun"},
+			"job_id,gpus,begun,ended,user\n17,8,2026-11-20T08:00:00,2026-11-20T09:00:00Z,ada\n" +
+				"18,1,2026-11-20 08:01:30.5,2026-11-20 08:02:30.5,\n"},
+		"a difference of seconds": {Columns{"duration=t2-t1"},
+			"t1,t2,job_id,num_gpu,submit_time,user\n5,3605,17,8,0,ada\n0,60,18,1,90.5,\n"},
+		"a column with a hyphen": {Columns{"duration=run-time"}, "job_id,num_gpu,submit_time,run-time,user\n17,8,0,3600,ada\n18,1,90.5,60,\n"},
+	} {
+		w, err := readText(c.text, Options{Columns: c.columns})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i := range native.Jobs {
+			if w.Jobs[i] != native.Jobs[i] {
+				t.Errorf("%s: job %+v, want %+v", name, w.Jobs[i], native.Jobs[i])
+			}
+		}
+	}
+}
+
+func TestColumnErrors(t *testing.T) {
+	const header = "id,gpus,at,run\n"
+	all := Columns{"job_id=id", "num_gpu=gpus", "submit_time=at", "duration=run"}
+	for _, c := range []struct {
+		columns Columns
+		text    string
+		want    string
+	}{
+		{nil, "id,num_gpus,timestamp,runtime\n", "did you mean --columns job_id=id,num_gpu=num_gpus,submit_time=timestamp,duration=runtime?"},
+		{nil, "job_id,num_gpus,submit_time,duration\n", "did you mean --columns num_gpu=num_gpus?"},
+		{nil, "a,b\n", "cannot tell the trace format"},
+		{Columns{"num_gpu"}, header, `"num_gpu", want a column of the native format, = and a column of the file`},
+		{Columns{"cores=id"}, header, `"cores" is no column of the native format`},
+		{Columns{"num_gpu=gpu"}, header, `the file has no column "gpu", only id,gpus,at,run`},
+		{Columns{"num_gpu=gpus", "num_gpu=at"}, header, "num_gpu stands twice"},
+		{Columns{"num_gpu=gpus"}, header, "the file has no column job_id: add job_id=COLUMN, with one of id,gpus,at,run"},
+		{Columns{"duration=x-at"}, header, `the file has no column "x"`},
+		{all, header + "1,x,0,1\n", `:2: column "gpus": value "x"`},
+		{all, header + "1,1,2026-13-01 00:00:00,1\n", `:2: column "at": value "2026-13-01 00:00:00", want seconds, or a date`},
+		{all, header + "1,1,1969-12-31 00:00:00,1\n", `column "at": value "1969-12-31 00:00:00"`},
+		{all, header + "1,1,0,1\n2,1,2026-01-01 00:00:00,1\n", `:3: column "at": value "2026-01-01 00:00:00", want seconds in all rows or dates`},
+		{Columns{"job_id=id", "num_gpu=gpus", "submit_time=at", "duration=run-at"}, header + "1,1,5,5\n", `:2: column "run": value "5", want later than the start 5`},
+	} {
+		if _, err := readText(c.text, Options{Columns: c.columns}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v %q: %v, want %s", c.columns, c.text, err, c.want)
+		}
+	}
+	if _, err := readText(header, Options{Columns: all, Format: Helios}); err == nil {
+		t.Error("columns for a file of a known format are accepted")
+	}
+}
+
+// TestDatesKeepDistances checks that dates in any offset from UTC give the distances between them.
+func TestDatesKeepDistances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		begin := time.Unix(rapid.Int64Range(0, 3e9).Draw(t, "begin"), 0).UTC()
+		var text strings.Builder
+		text.WriteString("job_id,num_gpu,submit_time,duration\n")
+		var want []time.Duration
+		least := time.Duration(1 << 62)
+		for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
+			after := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "after"))
+			zone := time.FixedZone("", 60*rapid.IntRange(-14*60, 14*60).Draw(t, "offset"))
+			fmt.Fprintf(&text, "%d,1,%s,1\n", i, begin.Add(after).In(zone).Format(time.RFC3339Nano))
+			want, least = append(want, after), min(least, after)
+		}
+		w, err := readText(text.String(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, j := range w.Jobs {
+			if j.Submit != want[i]-least {
+				t.Fatalf("job %d at %v, want %v in\n%s", i, j.Submit, want[i]-least, text.String())
+			}
+		}
+	})
+}
+
+// TestReadingStops checks that a reader ends when it is told to.
+func TestReadingStops(t *testing.T) {
+	stop := make(chan struct{})
+	close(stop)
+	if _, err := readText("job_id,num_gpu,submit_time,duration\n1,1,0,1\n", Options{Stop: stop}); err == nil {
+		t.Error("the reader reads on")
+	}
+}
+
+// FuzzColumns checks that no list of columns and no file make the reader panic, and that what it reads can be written.
+func FuzzColumns(f *testing.F) {
+	f.Add("num_gpu=gpus,duration=e-s", "job_id,gpus,submit_time,s,e\n1,2,0,2026-11-20 08:00:00,2026-11-20 09:00:00\n")
+	f.Add("job_id=a,num_gpu=a,submit_time=a,duration=a", "a\n1\n")
+	f.Add("duration=-,=,num_gpu=", "-\n")
+	f.Fuzz(func(t *testing.T, columns, text string) {
+		w, err := readText(text, Options{Columns: strings.Split(columns, ","), MaxRows: 100})
+		if err != nil {
+			return
+		}
+		if err := WriteNative(&strings.Builder{}, w.Jobs); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
