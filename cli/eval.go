@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,7 +55,8 @@ differences from the baseline with 95 % confidence intervals over windows. The f
 
 Equal command lines write equal bytes, except timing.jsonl. To continue an evaluation that was killed, start it again.
 Finished cases of the same scenario, policy and program are not played again, so a run with one policy more plays only that
-policy.
+policy. Without --out, results of another command are not replaced: the folder runs/eval-SCENARIO-2, or the next free one, is
+taken. With --out, the folder's results are replaced.
 
 A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy
 or of a run, whose best weights are used; name=folder sets its name in the tables. prior is that of the first learned policy
@@ -177,17 +177,6 @@ func (o *evalOptions) validate() error {
 		}
 	}
 	return nil
-}
-
-// folder returns the folder for the results.
-func (o *evalOptions) folder(suites []suite) string {
-	switch {
-	case o.out != "":
-		return o.out
-	case len(suites) == 1:
-		return filepath.Join("runs", "eval-"+suites[0].source.Scenario().Name)
-	}
-	return filepath.Join("runs", "eval")
 }
 
 // command returns a command line that repeats this evaluation.

@@ -198,3 +198,31 @@ func TestEvalPrintsMarkdown(t *testing.T) {
 	contains(t, must(t, append(args, "--markdown")...).out, "| run, 2 seeds | ")
 	contains(t, command(t, args...).talk, "--over-seeds: want --markdown, too")
 }
+
+// TestEvalKeepsResultsOfOtherCommands checks that another command takes another folder and plays only what is new, that the same
+// command writes where it wrote before, and that no figure of an earlier evaluation stays.
+func TestEvalKeepsResultsOfOtherCommands(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--baseline", "fifo", "-p"}
+	const first, second = "runs/eval-embedded-small-v1", "runs/eval-embedded-small-v1-2"
+	must(t, append(args, "sjfskip", "--figures", "svg,png")...)
+	report := read(t, first+"/report.html")
+	s := must(t, append(args, "sjfskip,las")...)
+	if want := first + " has the results of another command: --out " + first + " replaces them"; !strings.Contains(s.talk, want) ||
+		!strings.Contains(s.talk, "report: "+second) || !strings.Contains(s.talk, "2 done before") {
+		t.Errorf("no %q, no %s or all is played again:\n%s", want, second, s.talk)
+	}
+	if read(t, first+"/report.html") != report {
+		t.Error("the report of the first command is replaced")
+	}
+	must(t, append(args, "sjfskip")...)
+	if read(t, first+"/report.html") != report {
+		t.Error("the same command writes another report")
+	}
+	if old, err := filepath.Glob(first + "/figures/*.png"); err != nil || len(old) > 0 {
+		t.Errorf("old figures stay: %v %v", old, err)
+	}
+	if _, err := os.Stat(second + "-3"); err == nil {
+		t.Error("a third folder")
+	}
+}

@@ -41,6 +41,9 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err != nil {
 		return nil, err
 	}
+	if opts.out, err = opts.folder(a, suites); err != nil {
+		return nil, err
+	}
 	plan, err := opts.plan(suites, policies)
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 	}
 	began := time.Now()
 	plan := eval.Plan{
-		Policies: policies, Overlap: o.overlap, Workers: o.workers, Journal: o.folder(suites), Build: build,
+		Policies: policies, Overlap: o.overlap, Workers: o.workers, Journal: o.out, Build: build,
 		Clock: func() time.Duration { return time.Since(began) },
 	}
 	if o.fresh {

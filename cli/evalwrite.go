@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	at := func(name string) string { return filepath.Join(e.Out, name) }
 	put := func(name string, fill func(io.Writer) error) error { return a.Write(at(name), fill) }
 	err := cmp.Or(
+		os.RemoveAll(at("figures")), // those of an earlier evaluation may have other names and formats
+		put(commandFile, func(w io.Writer) error { return text(w, o.command()+"\n") }),
 		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, results) }),
 		put("results.json", func(w io.Writer) error { return eval.WriteJSON(w, e.Comparisons, results) }),
 	)
@@ -64,6 +67,11 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	}
 	e.Report = at("report.html")
 	return put("report.html", page.Write)
+}
+
+func text(w io.Writer, s string) error {
+	_, err := io.WriteString(w, s)
+	return err
 }
 
 // origins returns, for each policy that was trained, a sentence about the jobs that it was trained on.
