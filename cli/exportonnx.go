@@ -97,8 +97,8 @@ func runExportONNX(a *app, opts *exportONNXOptions) error {
 	}
 	t := &result.Trial
 	a.Printf("policy %s: %s\ntrial:   %d rounds of %s; it departed from the prior in %d\n"+
-		"try it:  clustergym eval --scenario %s --policies prior,%s --baseline prior\n", result.Policy, result.Out, t.Rounds,
-		t.Scenario, t.Other, opts.scenario.Name, result.Out)
+		"try it:  %s\n", result.Policy, result.Out, t.Rounds, t.Scenario, t.Other,
+		next("eval", "--scenario", opts.scenario.Name, "--policies", "prior,"+result.Out, "--baseline", "prior"))
 	return nil
 }
 

@@ -89,7 +89,7 @@ func TestTrainOnSeveralScenarios(t *testing.T) {
 	if s := commandWith(ctx, "", tiny("runs/both", "-s", both)...); s.code != cmdline.CodeInterrupted {
 		t.Fatalf("interrupted: exit code %d\n%s", s.code, s.talk)
 	}
-	contains(t, must(t, "train", "--resume", "--dir", "runs/both").out, "2 of 2 updates on "+both, "--scenario "+both)
+	contains(t, must(t, "train", "--resume", "--dir", "runs/both").out, "2 of 2 updates on "+both)
 	contains(t, must(t, "export", "--run", "runs/both").out, "policy both")
 	if s := command(t, tiny("runs/none", "-s", "embedded-small-v1,nothing-v1")...); s.code == cmdline.CodeOK || !strings.Contains(s.talk, "nothing-v1") {
 		t.Errorf("one of two scenarios is unknown: exit code %d\n%s", s.code, s.talk)

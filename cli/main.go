@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ type app struct {
 
 // Main runs the process's command line and exits the process. It adds one command for each learner.
 func Main(learners ...Learner) {
+	program = calledAs(os.Args[0])
 	cmdline.Main(func(ctx context.Context, a cmdline.App, args []string) int {
 		return run(ctx, a, args, learners...)
 	})

@@ -88,8 +88,11 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	var result quickstarted
 	at := func(name string) string { return filepath.Join(dir, name) }
 
-	a.Say("1/4 train: clustergym train --scenario %s --updates %d --set %s --dir %s", quickstartScenario, opts.updates,
-		strings.Join(quickstartSets, " --set "), dir)
+	words := []string{"train", "--scenario", quickstartScenario, "--updates", strconv.Itoa(opts.updates)}
+	for _, set := range quickstartSets {
+		words = append(words, "--set", set)
+	}
+	a.Say("1/4 train: %s", next(append(words, "--dir", dir)...))
 	result.Trained, err = trainRun(ctx, a, trainOptions{
 		scenario: flags.Scenario{
 			Name: quickstartScenario, Sets: append(slices.Clone(quickstartSets), "train.updates="+strconv.Itoa(opts.updates)),
@@ -103,14 +106,14 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", result.Trained.Updates, opts.updates))
 	}
 
-	a.Say("\n2/4 export: clustergym export --run %s --name learned", dir)
+	a.Say("\n2/4 export: %s", next("export", "--run", dir, "--name", "learned"))
 	if result.Exported, err = exportRun(a, exportOptions{run: dir, name: "learned"}); err != nil {
 		return err
 	}
 	policies := append(strings.Split(quickstartRivals, ","), policy.Prior, result.Exported.Out)
 
-	a.Say("\n3/4 compare: clustergym eval --scenario %s --policies %s --baseline prior", quickstartScenario,
-		strings.Join(policies, ","))
+	a.Say("\n3/4 compare: %s", next("eval", "--scenario", quickstartScenario, "--policies", strings.Join(policies, ","),
+		"--baseline", policy.Prior))
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
 		scenarios: []string{quickstartScenario}, policies: policies, baseline: policy.Prior,
 		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
@@ -120,7 +123,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	}
 
 	result.Snapshot = at("cluster.json")
-	a.Say("\n4/4 ask: clustergym plan --snapshot %s --policy %s\n", result.Snapshot, result.Exported.Out)
+	a.Say("\n4/4 ask: %s\n", next("plan", "--snapshot", result.Snapshot, "--policy", result.Exported.Out))
 	if err := a.Write(result.Snapshot, writeExample); err != nil {
 		return err
 	}

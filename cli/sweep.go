@@ -161,7 +161,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 	})
 	if errors.Is(err, sweep.ErrStopped) {
 		return nil, cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after %d of %d updates of all runs: "+
-			"go on with clustergym sweep --dir %s", last.Done, last.Total, quote(o.dir)))
+			"go on with %s", last.Done, last.Total, next("sweep", "--dir", o.dir)))
 	}
 	return result, err
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/clustergym/clustergym/eval/figure"
@@ -24,29 +23,15 @@ type swept struct {
 
 func newSwept(r *sweep.Result) *swept {
 	best := &r.Points[0]
-	words := []string{"clustergym", "eval", "--scenario", r.Scenario}
+	words := []string{"eval", "--scenario", r.Scenario}
 	for _, set := range r.Set {
 		words = append(words, "--set", set)
 	}
 	words = append(words, "--policies", "prior,"+strings.Join(best.Runs, ","), "--baseline", "prior")
-	for i := range words {
-		words[i] = quote(words[i])
-	}
 	return &swept{
 		Result: r, Table: filepath.Join(r.Dir, "results.csv"), Figure: filepath.Join(r.Dir, "sweep.svg"),
-		Eval: strings.Join(words, " "), Export: "clustergym export --run " + quote(best.BestRun),
+		Eval: next(words...), Export: next("export", "--run", best.BestRun),
 	}
-}
-
-// plainWord matches words that no shell changes.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./,:=+@%-]+$`)
-
-// quote returns a word as a shell reads it.
-func quote(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // write writes the table and the figure.

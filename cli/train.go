@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,7 @@ type trainOptions struct {
 	explain  bool
 	cores    int
 	pool     poolOptions
+	again    []string // flags of eval for the scenarios of the run; load sets it. nil if no flags name them
 }
 
 // trainSettings are the keys of a configuration file of train.
@@ -135,6 +138,7 @@ type trained struct {
 	Of       int            `json:"of"`
 	Stopped  bool           `json:"stopped"` // stopped before the last update
 	Last     *train.Metrics `json:"last,omitempty"`
+	again    []string       // flags of eval for the scenarios; nil if no flags name them
 }
 
 func runTrain(ctx context.Context, a *app, opts trainOptions) error {
@@ -147,7 +151,7 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 	}
 	if result.Stopped {
 		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d: "+
-			"go on with clustergym train --resume --dir %s", result.Updates, result.Of, result.Dir))
+			"go on with %s", result.Updates, result.Of, next("train", "--resume", "--dir", result.Dir)))
 	}
 	return nil
 }
@@ -162,7 +166,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	for _, s := range scenarios {
 		names = append(names, s.Name)
 	}
-	result := &trained{Dir: opts.dir, Scenario: strings.Join(names, ","), Of: cfg.Updates}
+	result := &trained{Dir: opts.dir, Scenario: strings.Join(names, ","), Of: cfg.Updates, again: opts.again}
 	if result.Dir == "" {
 		result.Dir = filepath.Join("runs", names[0])
 	}
@@ -248,6 +252,7 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 		return nil, train.Config{}, nil, err
 	}
 	if before != nil && len(own) == 0 {
+		o.again = againFlags(before.Scenarios)
 		return before.Scenarios, settings.Train, from, nil
 	}
 	names := cmp.Or(o.scenario.Name, settings.Scenario)
@@ -260,6 +265,10 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 	if names == "" {
 		return nil, train.Config{}, nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
 	}
+	o.again = []string{"--scenario", names}
+	for _, set := range own {
+		o.again = append(o.again, "--set", strings.TrimPrefix(set, flags.ScenarioPrefix))
+	}
 	var all []*scenario.Scenario
 	for name := range strings.SplitSeq(names, ",") {
 		s, err := (&flags.Scenario{Name: name, Sets: own}).Load()
@@ -269,6 +278,23 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 		all = append(all, s)
 	}
 	return all, settings.Train, from, nil
+}
+
+// againFlags returns flags of eval that name the scenarios, nil if they are not all built in, as they are.
+func againFlags(scenarios []*scenario.Scenario) []string {
+	var names []string
+	for _, s := range scenarios {
+		builtIn, err := scenario.Load(s.Name)
+		if err != nil {
+			return nil
+		}
+		var is, was strings.Builder
+		if err := errors.Join(s.Write(&is), builtIn.Write(&was)); err != nil || is.String() != was.String() {
+			return nil
+		}
+		names = append(names, s.Name)
+	}
+	return []string{"--scenario", strings.Join(names, ",")}
 }
 
 // splitSets separates settings of scenarios from others.
@@ -295,9 +321,11 @@ func (r *trained) print(a *app) error {
 	if checkpoints.IsBundle(filepath.Join(r.Dir, train.FromName)) {
 		learned = "from=" + filepath.Join(r.Dir, train.FromName) + "," + r.Dir
 	}
-	a.Printf("\ncheckpoints: %s\n"+
-		"evaluate:    clustergym eval --scenario %s --policies fifo,sjfskip,srtf,las,prior,%s --baseline prior\n",
-		filepath.Join(r.Dir, "checkpoints"), r.Scenario, learned)
-	a.Printf("export:      clustergym export --run %s\n", r.Dir)
+	a.Printf("\ncheckpoints: %s\n", filepath.Join(r.Dir, "checkpoints"))
+	if r.again != nil {
+		rivals := []string{"--policies", "fifo,sjfskip,srtf,las,prior," + learned, "--baseline", "prior"}
+		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again, rivals)...))
+	}
+	a.Printf("export:      %s\n", next("export", "--run", r.Dir))
 	return nil
 }

@@ -147,8 +147,8 @@ func runTrainBeliefs(ctx context.Context, a *app, opts beliefsOptions) error {
 		a.Printf("  %s, %d jobs: age %.3f, %.0f %%; history %.3f, %.0f %%; learned %.3f, %.0f %%\n", s.Scenario, s.Age.Jobs,
 			s.Age.Likelihood, 100*s.Age.Inside, s.History.Likelihood, 100*s.History.Inside, s.Learned.Likelihood, 100*s.Learned.Inside)
 	}
-	a.Printf("evaluate: clustergym eval --scenario %s --policies fjf,sjfskip,sjfskip+know:seen=training:time=learned:from=%s\n",
-		scenarios[0].Name, filepath.ToSlash(opts.dir))
+	a.Printf("evaluate: %s\n", next("eval", "--scenario", scenarios[0].Name,
+		"--policies", "fjf,sjfskip,sjfskip+know:seen=training:time=learned:from="+filepath.ToSlash(opts.dir)))
 	return nil
 }
 

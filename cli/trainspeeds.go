@@ -52,7 +52,7 @@ func runTrainSpeeds(ctx context.Context, a *app, opts beliefsOptions) error {
 			s.Fit.Error, 100*s.Fit.Inside, s.Learned.Error, 100*s.Learned.Inside)
 	}
 	const policy = "srsf+menu+move+know:speed="
-	a.Printf("evaluate: clustergym eval --scenario %s --policies %sfit,%slearned:speeds=%s\n", scenarios[0].Name, policy, policy,
-		filepath.ToSlash(opts.dir))
+	a.Printf("evaluate: %s\n", next("eval", "--scenario", scenarios[0].Name,
+		"--policies", policy+"fit,"+policy+"learned:speeds="+filepath.ToSlash(opts.dir)))
 	return nil
 }
