@@ -2,7 +2,9 @@
 package words
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -48,6 +50,9 @@ var retired = map[string]string{
 	"crowd": `"queue"`, "crowds": `"queues"`, "crowded": `"contended"`,
 }
 
+// Retired returns the retired words.
+func Retired() []string { return slices.Sorted(maps.Keys(retired)) }
+
 // phrases are words that are retired only together with others. Find does not see a phrase across a line break.
 var phrases = []struct {
 	word  string
@@ -56,6 +61,9 @@ var phrases = []struct {
 }{
 	{"line", regexp.MustCompile(`(?i)\b(first|second|third|next|last|waits?|waiting) in line\b`), `"in the queue"`},
 	{"listen", regexp.MustCompile(`\bListen\([^)]*\*?cluster\.`), `"Observe"`},
+	{"head", regexp.MustCompile(`(?i)click on a (column's )?head\b`), `"click a header"`},
+	{"others", regexp.MustCompile(`(?i)\bothers than this machine\b`), `"non-local clients"`},
+	{"own", regexp.MustCompile(`(?i)\ban own (scheduler|reward|encoder|learner|trace|policy)\b`), `"your own"`},
 }
 
 // parts returns the words of a text in lower case. It splits names into their words: "nextOffer" has "next" and "offer".

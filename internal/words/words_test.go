@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,20 @@ func TestNoRetiredWords(t *testing.T) {
 	}
 	if files < 500 {
 		t.Errorf("%d files looked at, want all of the repository", files)
+	}
+}
+
+// TestPageListsRetiredWords checks that docs/words.md names every retired word.
+func TestPageListsRetiredWords(t *testing.T) {
+	text, err := os.ReadFile("../../docs/words.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, word := range Retired() {
+		if !strings.Contains(page, word) && !strings.Contains(page, strings.TrimSuffix(word, "s")) {
+			t.Errorf("docs/words.md lacks the retired word %q", word)
+		}
 	}
 }
 
