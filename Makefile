@@ -39,8 +39,9 @@ PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES)' | sha256s
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
-.PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image vuln kubeassets e2e kube-bench \
-  torch golden quickstart results readme a-srpt know bench-table results-check proof ablations reinforced untold yardsticks release release-smoke wheel python-test docs \
+.PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
+  vuln kubeassets e2e kube-bench torch golden quickstart results readme a-srpt know bench-table results-check proof ablations \
+  reinforced untold yardsticks release release-smoke wheel python-test docs dist dist-programs dist-check site site-check \
   docs-check clean
 
 help: ## list the targets
@@ -68,6 +69,49 @@ wheel: $(PYTHON_STAMP) ## build bin/wheels for the platforms WHEELS, with Go and
 	  bytes=$$(wc -c < "$$wheel"); echo "$$bytes bytes: $$wheel"; \
 	  [ "$$bytes" -gt 5000000 ] && [ "$$bytes" -le $(WHEEL_BYTES) ] || { echo "want the program in it, and at most $(WHEEL_BYTES)"; exit 1; }; \
 	done
+
+# A release: archives of the program for DIST_PLATFORMS without cgo, what each is built from (CycloneDX), wheels and checksums.
+# Equal commits give equal bytes: times are those of the commit, and paths of this machine are left out.
+DIST_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+DIST           ?= bin/dist
+CYCLONEDX      := $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+dist_build = CGO_ENABLED=0 GOOS=$(1) GOARCH=$(2) $(GO) build -trimpath -buildvcs=false \
+  -ldflags '-s -w -buildid= -X github.com/clustergym/clustergym/cli.version=$(VERSION)' -o $(3) ./cmd/clustergym
+dist_tar = tar --sort=name --mtime=@$$(git log -1 --format=%ct) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -cf - -C $(1) . \
+  | gzip -n -9
+
+dist: dist-programs ## build a release in bin/dist: programs, lists of what they are built from, wheels, checksums
+	$(MAKE) wheel && cp bin/wheels/*.whl $(DIST)/
+	cd $(DIST) && sha256sum *.tar.gz *.json *.whl > SHA256SUMS
+
+dist-programs:
+	rm -rf $(DIST) && mkdir -p $(DIST)
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	for platform in $(DIST_PLATFORMS); do \
+	  os=$${platform%/*} arch=$${platform#*/} name=clustergym-$(VERSION)-$${platform%/*}-$${platform#*/}; \
+	  rm -rf "$$work"/* && mkdir "$$work/$$name" && cp LICENSE README.md CHANGELOG.md "$$work/$$name"; \
+	  $(call dist_build,$$os,$$arch,"$$work/$$name/clustergym"); \
+	  $(CYCLONEDX) bin -json -std -noserial -notimestamp -version $(VERSION) -output $(DIST)/$$name.cdx.json "$$work/$$name/clustergym" 2>"$$work/log" \
+	    || { cat "$$work/log"; exit 1; }; \
+	  $(call dist_tar,"$$work" --exclude=./log) > $(DIST)/$$name.tar.gz; \
+	  echo "$$(wc -c < $(DIST)/$$name.tar.gz) bytes: $(DIST)/$$name.tar.gz"; \
+	done
+	cd $(DIST) && sha256sum *.tar.gz *.json > SHA256SUMS
+
+dist-check: ## fail unless bin/dist holds what make dist would build again, and lists every module that is built in
+	cd $(DIST) && sha256sum --quiet -c SHA256SUMS
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	platform=$$($(GO) env GOOS)-$$($(GO) env GOARCH); name=clustergym-$(VERSION)-$$platform; \
+	tar -xzf $(DIST)/$$name.tar.gz -C "$$work"; \
+	"$$work/$$name/clustergym" version | grep -qF "clustergym $(VERSION) " || { echo "$$name: wrong version"; exit 1; }; \
+	$(call dist_build,$${platform%-*},$${platform#*-},"$$work/again"); \
+	cmp "$$work/again" "$$work/$$name/clustergym"; \
+	$(GO) version -m "$$work/again" | awk '$$1 == "dep" {print "pkg:golang/" $$2 "@" $$3}' > "$$work/built"; \
+	[ -s "$$work/built" ]; \
+	while read -r module; do \
+	  grep -qF "$$module" $(DIST)/$$name.cdx.json || { echo "$$name.cdx.json lacks $$module"; exit 1; }; \
+	done < "$$work/built"; \
+	echo "$$name: the same bytes again, and all of its $$(wc -l < "$$work/built") modules are listed"
 
 python-test: ## test the Python package: build its wheel, install it into bin/python-venv, run pytest
 	rm -rf bin/wheels
@@ -462,6 +506,25 @@ gen_docs = $(GO) run ./cmd/clustergym gen-docs "$$tmp" && $(GO) run -C studies .
 gen_python_docs = if $(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10)' 2>/dev/null; then $(PYTHON) python/api.py $(1); \
   elif [ "$${CI:-}" = true ]; then echo "no Python 3.10 or later: docs/python-api.md cannot be made"; exit 1; \
   else echo "*** no Python 3.10 or later: docs/python-api.md IS LEFT AS IT IS ***"; cp docs/python-api.md $(1); fi
+
+# The documentation as a site. SITE_PAGES=all looks at every page of it.
+SITE_VENV  := bin/site-venv
+SITE_STAMP := $(SITE_VENV)/.made-$(shell cat site/requirements.txt site/package.json | sha256sum | cut -c1-16)
+SITE_NODE  := $(CURDIR)/bin/site-node/node_modules
+
+site: $(SITE_STAMP) ## build the documentation as a site in bin/site, and fail on a broken link
+	NO_MKDOCS_2_WARNING=1 SITE_NODE=$(SITE_NODE) $(SITE_VENV)/bin/mkdocs build -q --strict -f site/mkdocs.yml
+	@echo "site: bin/site/index.html"
+
+site-check: site ## look at the site in Chromium: no request, no page too wide, contrast, labels, keyboard, search
+	SITE_NODE=$(SITE_NODE) CHROMIUM=$$(command -v chromium) node site/check.mjs bin/site bin/site-pictures
+
+$(SITE_STAMP):
+	rm -rf $(SITE_VENV) && $(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/pip install -q -r site/requirements.txt
+	rm -rf bin/site-node && mkdir -p bin/site-node && cp site/package.json bin/site-node/
+	cd bin/site-node && npm install --ignore-scripts --no-audit --no-fund --silent
+	touch $@
 
 docs: ## write the references: of commands to docs/cli, of the Python package to docs/python-api.md
 	@tmp=$$(mktemp -d); page=$$(mktemp); trap 'rm -rf "$$tmp" "$$page"' EXIT; \
