@@ -41,7 +41,7 @@ WHEEL_BYTES := 40000000
 
 .PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
   vuln kubeassets e2e kube-bench torch golden quickstart results readme a-srpt know bench-table results-check proof ablations \
-  reinforced untold yardsticks release release-smoke wheel python-test docs dist dist-programs dist-check site site-check \
+  reinforced untold yardsticks release release-smoke wheel python-test docs dist dist-programs dist-check site site-check data \
   docs-check clean
 
 help: ## list the targets
@@ -258,6 +258,9 @@ torch: ## time a training step beside PyTorch, if it is there
 
 golden: ## compare the heuristics with the exact schedules
 	$(GO) test ./baselines -run Golden -v
+
+data: build ## get the public traces into ../shared, or into the folder of CLUSTERGYM_SHARED
+	bin/clustergym trace fetch
 
 quickstart: build ## build, then train and compare a small policy
 	bin/clustergym quickstart

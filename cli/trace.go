@@ -21,7 +21,8 @@ func newTraceCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("trace", "Describe, convert and generate traces, and fit the generator",
 		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header determines the format: %s.
 If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
-		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a))
+		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a),
+		newTraceFetchCmd(a))
 }
 
 func newTraceLsCmd(a *app) *cobra.Command {

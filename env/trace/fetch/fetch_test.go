@@ -1,0 +1,261 @@
+package fetch
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+)
+
+const published = "day,jobs\n2017-01-01,1\n2017-01-02,2\n2017-01-03,3\n"
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// small is a set with a file that is cut and an archive.
+func small() Set {
+	return Set{Folder: "small-2017", Files: []File{
+		{
+			Name: "days.csv.gz", Source: "someone/days/0123/days.csv", keep: &keep{column: "day", above: "2017-01-01", till: "2017-01-03"},
+			sum: digest("day,jobs\n2017-01-02,2\n"),
+		},
+		{Name: "parts.tar.gz", Source: "someone/parts/0123/all", Parts: []string{"b", "a"}, sum: digest("a 3\noneb 3\ntwo")},
+	}}
+}
+
+func contents() map[string]string {
+	return map[string]string{
+		"/someone/days/0123/days.csv": published, "/someone/parts/0123/all/a": "one", "/someone/parts/0123/all/b": "two",
+	}
+}
+
+// serve serves files by path, with ranges. It returns the fetcher and the number of bytes that were served.
+func serve(t *testing.T, files map[string]string) (*Fetcher, *int) {
+	t.Helper()
+	bytesOut := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		counted := &counter{ResponseWriter: w, n: &bytesOut}
+		http.ServeContent(counted, r, path.Base(r.URL.Path), time.Time{}, strings.NewReader(text))
+	}))
+	t.Cleanup(server.Close)
+	return &Fetcher{Site: server.URL}, &bytesOut
+}
+
+type counter struct {
+	http.ResponseWriter
+	n *int
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c.n += len(b)
+	return c.ResponseWriter.Write(b)
+}
+
+// TestFetch checks that what is published is cut, packed, checked and put in place, that nothing else is left, and that nothing
+// is fetched twice.
+func TestFetch(t *testing.T) {
+	f, served := serve(t, contents())
+	dir := t.TempDir()
+	for range 2 {
+		if err := f.Set(t.Context(), dir, small()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := len(published) + 6; *served != want {
+		t.Errorf("%d bytes served, want %d", *served, want)
+	}
+	folder := filepath.Join(dir, "traces", "small-2017")
+	if got := unpacked(t, filepath.Join(folder, "days.csv.gz")); got != "day,jobs\n2017-01-02,2\n" {
+		t.Errorf("days.csv: %q", got)
+	}
+	archive := tar.NewReader(strings.NewReader(unpacked(t, filepath.Join(folder, "parts.tar.gz"))))
+	if head, err := archive.Next(); err != nil || head.Name != "a" {
+		t.Errorf("the archive begins with %v, %v", head, err)
+	}
+	if names, err := os.ReadDir(folder); err != nil || len(names) != 2 {
+		t.Errorf("%v, %v, want two files", names, err)
+	}
+}
+
+// TestFetchGoesOn checks that a download goes on where it stopped, from a server with ranges, and begins again at one without.
+func TestFetchGoesOn(t *testing.T) {
+	for name, ranges := range map[string]bool{"with ranges": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			asked := ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = r.Header.Get("Range")
+				if !ranges {
+					r.Header.Del("Range")
+				}
+				http.ServeContent(w, r, "x", time.Time{}, strings.NewReader(contents()[r.URL.Path]))
+			}))
+			defer server.Close()
+			dir := t.TempDir()
+			set := small()
+			set.Files = set.Files[:1]
+			folder := filepath.Join(dir, "traces", set.Folder)
+			if err := errors.Join(os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, "days.csv.gz.part"), []byte(published[:20]), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			if err := (&Fetcher{Site: server.URL}).Set(t.Context(), dir, set); err != nil {
+				t.Fatal(err)
+			}
+			if asked != "bytes=20-" {
+				t.Errorf("asked for %q", asked)
+			}
+		})
+	}
+}
+
+// TestFetchRefuses checks that a changed file, a missing one and one without the expected column are refused and not put in place,
+// and that a changed file that is there already is named and kept.
+func TestFetchRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, want string
+	}{
+		"changed":   {strings.Replace(published, "02,2", "02,9", 1), "SHA-256"},
+		"no column": {"date\n", "no column day"},
+		"missing":   {"", "404"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := contents()
+			if files["/someone/days/0123/days.csv"] = c.text; c.text == "" {
+				delete(files, "/someone/days/0123/days.csv")
+			}
+			f, _ := serve(t, files)
+			dir := t.TempDir()
+			err := f.Set(t.Context(), dir, small())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "traces", "small-2017", "days.csv.gz")); err == nil {
+				t.Error("it is put in place")
+			}
+			f, _ = serve(t, contents())
+			if err := f.Set(t.Context(), dir, small()); err != nil {
+				t.Errorf("and later: %v", err)
+			}
+			place := filepath.Join(dir, "traces", "small-2017", "days.csv.gz")
+			if err := os.WriteFile(place, []byte("mine"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Set(t.Context(), dir, small()); !errors.Is(err, ErrSum) || !strings.Contains(err.Error(), "remove it") {
+				t.Errorf("a file that is there: %v", err)
+			}
+		})
+	}
+}
+
+// TestFetchWithoutNetwork checks that the error says where a file comes from and goes to, and that a file put there is taken.
+func TestFetchWithoutNetwork(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	f, dir, set := &Fetcher{Site: server.URL}, t.TempDir(), small()
+	set.Files = set.Files[:1]
+	part := filepath.Join(dir, "traces", "small-2017", "days.csv.gz.part")
+	err := f.Set(t.Context(), dir, set)
+	if want := fmt.Sprintf("get %s/someone/days/0123/days.csv elsewhere, put it at %s and", server.URL, part); err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("%v, want %s", err, want)
+	}
+	if err := os.WriteFile(part, []byte(published), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Set(t.Context(), dir, set); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Set(ctx, t.TempDir(), set); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// TestFetchTheRealSets fetches all sets from a local server that has the real rows, and reads what came.
+func TestFetchTheRealSets(t *testing.T) {
+	shared, files := sharedtest.Dir(t), map[string]string{}
+	for _, set := range Sets() {
+		for _, file := range set.Files {
+			text := unpacked(t, filepath.Join(shared, "traces", set.Folder, file.Name))
+			if file.Parts == nil {
+				files["/"+file.Source] = text
+				continue
+			}
+			for archive := tar.NewReader(strings.NewReader(text)); ; {
+				head, err := archive.Next()
+				if err != nil {
+					break
+				}
+				part, err := io.ReadAll(archive)
+				if err != nil {
+					t.Fatal(err)
+				}
+				files["/"+file.Source+"/"+head.Name] = string(part)
+			}
+		}
+	}
+	f, _ := serve(t, files)
+	dir := t.TempDir()
+	for _, set := range Sets() {
+		if err := f.Set(t.Context(), dir, set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "traces/helios-venus-2020-06/helios_data_training.csv.gz"
+	w, err := trace.Read(filepath.Join(dir, name), trace.Options{Format: trace.Helios})
+	if err != nil || len(w.Jobs) != 10796 {
+		t.Errorf("%d jobs of Helios, %v", len(w.Jobs), err)
+	}
+}
+
+// FuzzCut checks that no published file makes the cut panic or add a byte.
+func FuzzCut(f *testing.F) {
+	f.Add([]byte(published), "day")
+	f.Add([]byte("a\n1\n\n"), "a")
+	f.Fuzz(func(t *testing.T, text []byte, column string) {
+		for _, k := range []*keep{nil, {column: column, below: 2}, {column: column, above: "2", till: "4"}} {
+			if out, err := k.cut(text); err == nil && len(out) > len(text) {
+				t.Fatalf("%q of %q", out, text)
+			}
+		}
+	})
+}
+
+func unpacked(t *testing.T, path string) string {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
