@@ -74,10 +74,11 @@ versions may add fields, so ignore fields that you do not know. A warning is the
 	root.SetVersionTemplate("clustergym {{.Version}}\n")
 	root.AddCommand(
 		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
-		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a), newSweepCmd(a), newCompareCmd(a), newEvalCmd(a), newExportCmd(a),
+		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a), newSweepCmd(a), newCompareCmd(a),
+		newEvalCmd(a), newExportCmd(a),
 		newSnapshotCmd(a), newPlanCmd(a), newWhatifCmd(a), newServeCmd(a),
 		newHeadroomCmd(a), newBenchCmd(a), newBeliefsCmd(a), newQuickstartCmd(a),
-		newVersionCmd(a), cmdline.NewGenDocs(&a.App),
+		newDoctorCmd(a), newVersionCmd(a), cmdline.NewGenDocs(&a.App),
 	)
 	addLearners(a, root)
 	return root

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// TestDoctor checks what doctor says on a machine with nothing besides the program, and with a tool that is broken.
+func TestDoctor(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tools := t.TempDir()
+	t.Setenv("PATH", tools)
+	t.Setenv("CLUSTERGYM_SHARED", "")
+	if err := os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var all []finding
+	if err := json.Unmarshal([]byte(must(t, "doctor", "--json").out), &all); err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]string{}
+	for _, f := range all {
+		status[f.Check] = f.Status
+		if f.Status != statusOK && f.Do == "" {
+			t.Errorf("%s: nothing to do about it", f.Check)
+		}
+	}
+	for check, want := range map[string]string{"program": statusOK, "released": statusOK, "folder": statusOK, "path": statusMissing,
+		"traces": statusMissing, "python3": statusMissing, "git": statusMissing} {
+		if status[check] != want {
+			t.Errorf("%s: %s, want %s", check, status[check], want)
+		}
+	}
+	for line := range strings.Lines(must(t, "doctor").out) {
+		if len(line) > 120 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
+		t.Errorf("it leaves %v, %v", files, err)
+	}
+	if err := os.Chdir("/proc"); err != nil { // nothing can be written there
+		t.Skip(err)
+	}
+	if s := command(t, "doctor"); s.code != cmdline.CodeError || !strings.Contains(s.out, "fails    folder") {
+		t.Errorf("exit code %d\n%s", s.code, s.out)
+	}
+}
