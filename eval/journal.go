@@ -51,8 +51,9 @@ type timingEntry struct {
 // key returns the digest of everything that determines a case's result.
 func (p *Plan) key(t *task) string {
 	h := sha256.New()
+	by := &p.Policies[t.policy]
 	// JSON separates the fields unambiguously.
-	_ = json.NewEncoder(h).Encode([]any{p.Build, p.Suites[t.suite].Digest, t.Case, p.Policies[t.policy].Digest})
+	_ = json.NewEncoder(h).Encode([]any{p.Build, p.Suites[t.suite].Digest, t.Case, by.Digest, by.Rule})
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

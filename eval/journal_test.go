@@ -176,6 +176,7 @@ func TestOnlyNewCasesArePlayed(t *testing.T) {
 		{"a policy more", func(p *Plan) { p.Policies = append(p.Policies, policies("las")...) }, 8},
 		{"a policy less", func(p *Plan) { p.Policies = p.Policies[:1] }, 0},
 		{"other weights", func(p *Plan) { p.Policies[1].Digest = "other" }, 8},
+		{"another baseline of the same name", func(p *Plan) { p.Policies[1].Rule = "other" }, 8},
 		{"another scenario of the same name", func(p *Plan) { p.Suites[0].Digest = "other" }, 16},
 		{"another build", func(p *Plan) { p.Build = "another" }, 16},
 		{"a seed more", func(p *Plan) { p.Suites[0].Seeds = append(p.Suites[0].Seeds, 3) }, 8},

@@ -238,7 +238,8 @@ func baseline(name string, needs baselines.Needs) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Policy{Name: name, Digest: digest, Needs: needs, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+	create := func() (cluster.Scheduler, error) { return baselines.New(name) }
+	p := &Policy{Name: name, Digest: digest, Rule: name, Needs: needs, New: create}
 	if needs != (baselines.Needs{}) {
 		p.With = func(g baselines.Given) (cluster.Scheduler, error) { return g.New(name) }
 	}

@@ -151,6 +151,23 @@ func TestNamesOfNothing(t *testing.T) {
 	}
 }
 
+// TestRulesDoNotDependOnNames checks that policies of the same name that decide differently differ in digest or rule.
+func TestRulesDoNotDependOnNames(t *testing.T) {
+	seen := map[string]string{}
+	for _, arg := range []string{"fifo", "srsf+menu", "srsf+menu:places=8", "srsf+menu+know", released.Name, released.Name + "+loan",
+		released.Name + "+loan+know"} {
+		p, err := new(policy.Finder).Load("x=" + arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := p.Digest + " " + p.Rule
+		if other, ok := seen[key]; ok || p.Name != "x" {
+			t.Errorf("%s: name %q, digest and rule %q, as %q", arg, p.Name, key, other)
+		}
+		seen[key] = arg
+	}
+}
+
 // TestLearnedPoliciesMayBeFitted checks that a learned policy with a suffix that asks for the training split, or for the truth, is
 // found where a command can give it, and only there.
 func TestLearnedPoliciesMayBeFitted(t *testing.T) {

@@ -15,7 +15,10 @@ import (
 type Policy struct {
 	Name   string
 	Digest string // of what the name leaves open, such as weights
-	New    func() (cluster.Scheduler, error)
+	// Rule is the baseline with its options and suffixes, or the suffixes behind a learned policy. Unlike Name it always says which
+	// they are: somebody may give policies other names.
+	Rule string
+	New  func() (cluster.Scheduler, error)
 	// With, if not nil, makes schedulers that use what the caller gives, such as a predictor fitted on the training split of a
 	// scenario, or what was learned in production. If the schedulers need it, New returns an error that wraps
 	// baselines.ErrUnfitted. With may be called concurrently.
@@ -138,6 +141,7 @@ func (p *Policy) named(name string) {
 func (p *Policy) wrap(suffix string, needs baselines.Needs) {
 	inner := *p
 	p.Name += suffix
+	p.Rule += suffix
 	p.With = func(g baselines.Given) (cluster.Scheduler, error) {
 		_, around, err := g.CutOuter(suffix)
 		if err != nil {
