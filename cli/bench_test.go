@@ -56,7 +56,8 @@ func TestBenchFails(t *testing.T) {
 		{[]string{"bench", "--policy", "fjf,sjfskip", "--untold", "fifo"}, cmdline.CodeUsage, "want exactly one --policy"},
 		{[]string{"bench", "--policy", "x=fjf,x=fifo"}, cmdline.CodeUsage, `two have the name "x"`},
 		{[]string{"bench", "--task", "uplinks-warm-venus-v1"}, cmdline.CodeError, "helios_data_training.csv.gz"},
-		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeSomeFailed, "policy srsf: 12 of 12"},
+		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeSomeFailed,
+			"policy srsf: 12 of 12"},
 		{[]string{"bench", "join", "none.json"}, cmdline.CodeError, "none.json"},
 		{[]string{"bench", "join", file(`{"format":"x"}`)}, cmdline.CodeError, `line 1: format: "x"`},
 	} {
@@ -67,15 +68,15 @@ func TestBenchFails(t *testing.T) {
 	}
 }
 
-// TestBenchWithoutTraces checks that without the traces the tasks on generated workloads are played, and that the others are named
-// with the files that they need.
+// TestBenchWithoutTraces checks that without the traces the tasks on generated workloads are played, and that the others are
+// named with the files that they need.
 func TestBenchWithoutTraces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(scenario.SharedVariable, t.TempDir())
 	s := must(t, "bench", "--policy", "fjf")
 	contains(t, s.out, "bench-v1, 5 tasks of 12.")
-	contains(t, s.talk, "bench-v1: 5 tasks", "task openb-warm-untold-v1 is left out", "alibaba-openb-2023/openb_pod_list_default.csv.gz",
-		"docs/data-sources.md says where to get it")
+	contains(t, s.talk, "bench-v1: 5 tasks", "task openb-warm-untold-v1 is left out",
+		"alibaba-openb-2023/openb_pod_list_default.csv.gz", "docs/data-sources.md says where to get it")
 	if n := strings.Count(s.talk, "is left out"); n != 7 {
 		t.Errorf("%d tasks are left out, want 7", n)
 	}

@@ -26,7 +26,7 @@ rank.`, cmdline.CodeMismatch),
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runBenchJoin(a, &opts, args) },
 	}
-	cmd.Flags().StringSliceVarP(&opts.tasks, "task", "t", nil, "rank over these tasks, separated by commas, none for all that there are")
+	cmd.Flags().StringSliceVarP(&opts.tasks, "task", "t", nil, "rank over these tasks, separated by commas, none for all there are")
 	addBenchTable(cmd, &opts)
 	cmdline.CompleteList(cmd, "task", bench.TaskNames)
 	return cmd

@@ -20,8 +20,9 @@ func newBenchLsCmd(a *app) *cobra.Command {
 Lists the tasks: how many windows are played, what schedulers are told, how long a restart takes, what speeds depend on, and the
 files that a task needs from outside the program. Then it lists the standard policies, with the setting that plays where run
 times and speeds are told and the one that plays where they are not. scenario describe prints all of a task's scenario.`),
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runBenchLs(a, markdown) },
+		Example: `  clustergym bench ls`,
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runBenchLs(a, markdown) },
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print Markdown")
 	return cmd

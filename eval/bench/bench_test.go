@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 
 func load(name string) (*policy.Policy, error) { return (&policy.Finder{Fits: true}).Load(name) }
 
+var program = bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"}
+
 func entry(name string) bench.Entry { return bench.Entry{Name: name, Told: name, Untold: name} }
 
 // open opens the tasks with the given names.
@@ -52,7 +54,7 @@ func open(t testing.TB, names ...string) (all []*bench.Opened) {
 func play(t testing.TB, dir string, tasks []*bench.Opened, entries ...bench.Entry) *bench.File {
 	t.Helper()
 	f, err := bench.Play(context.Background(), tasks, entries, bench.Options{
-		Dir: dir, Load: load, Program: bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"},
+		Dir: dir, Load: load, Program: program,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,8 +71,9 @@ func text(t testing.TB, f *bench.File) string {
 	return b.String()
 }
 
-// TestTasksAreFrozen plays the reference on the first windows of every task and compares digests of scenarios and completion times
-// with those of the first release. A change here makes all published results worthless: it needs another version of the suite.
+// TestTasksAreFrozen plays the reference on the first windows of every task and compares digests of scenarios and completion
+// times with those of the first release. A change here makes all published results worthless: it needs another version of the
+// suite.
 func TestTasksAreFrozen(t *testing.T) {
 	const path = "testdata/" + bench.Suite + ".json"
 	golden := map[string]string{}
@@ -143,8 +146,8 @@ func TestMissingTraces(t *testing.T) {
 	}
 }
 
-// TestStandardPoliciesExist checks that every standard policy can be found, and plays a task that tells nothing without being told
-// the truth, but for the one that says so.
+// TestStandardPoliciesExist checks that every standard policy can be found, and plays a task that tells nothing without being
+// told the truth, but for the one that says so.
 func TestStandardPoliciesExist(t *testing.T) {
 	for _, prior := range []string{"srsf+menu+move", "srsf+menu+move+know:speed=fit"} {
 		names := map[string]bool{}
@@ -177,7 +180,7 @@ func TestPlayGoesOn(t *testing.T) {
 
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	opts := bench.Options{Dir: dir, Load: load, Workers: 1, Program: bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"}}
+	opts := bench.Options{Dir: dir, Load: load, Workers: 1, Program: program}
 	opts.Progress = func(p bench.Progress) {
 		if p.Done >= 30 {
 			cancel()
@@ -199,8 +202,8 @@ func TestPlayGoesOn(t *testing.T) {
 	if got := text(t, f); got != want {
 		t.Errorf("after an interrupt:\n%s, want\n%s", got, want)
 	}
-	if row := f.Rows[slices.IndexFunc(f.Rows, func(r bench.Row) bool { return r.Policy == "mine" })]; row.Cells[0].Played != "srsf" ||
-		row.Cells[1].Played != "srsf+know" {
+	row := f.Rows[slices.IndexFunc(f.Rows, func(r bench.Row) bool { return r.Policy == "mine" })]
+	if row.Cells[0].Played != "srsf" || row.Cells[1].Played != "srsf+know" {
 		t.Errorf("%+v, want srsf where all is told, srsf+know where nothing is", row.Cells)
 	}
 }
@@ -278,7 +281,8 @@ func TestPlayLeavesOutTheFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 2 || r.Rows[0].Policy != bench.Reference || r.Rows[1].Unranked != "played 1 of 2 tasks" || r.Rows[1].Rank != 0 {
+	if len(r.Rows) != 2 || r.Rows[0].Policy != bench.Reference || r.Rows[1].Rank != 0 ||
+		r.Rows[1].Unranked != "played 1 of 2 tasks" {
 		t.Errorf("%+v, want the reference ranked and srsf not", r.Rows)
 	}
 }

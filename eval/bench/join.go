@@ -45,9 +45,9 @@ func Join(files ...Named) (*File, error) {
 	return out, nil
 }
 
-// Update puts new rows into a file that the same folder had before. A new row replaces an old one of the same policy, but if it is
-// by the same program, the tasks that only the old row has stay. Update drops the old results on tasks on which the reference now
-// does something else, or on which the scenario is another one, and returns the names of these rows.
+// Update puts new rows into a file that the same folder had before. A new row replaces an old one of the same policy, but if it
+// is by the same program, the tasks that only the old row has stay. Update drops the old results on tasks on which the
+// reference now does something else, or on which the scenario is another one, and returns the names of these rows.
 func Update(old, with *File) (out *File, dropped []string) {
 	out = &File{}
 	reference := union(Row{}, *with.row(Reference))

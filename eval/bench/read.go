@@ -18,9 +18,9 @@ const (
 	longestJCT  = 1e10 // seconds
 )
 
-// Read reads a file that Write wrote, or another program in the same format. It returns an error with the line, the value and what
-// was expected for anything that the format does not allow, such as unknown fields, tasks that the suite does not have, numbers of
-// windows other than the task's, and rows that the reference did not play.
+// Read reads a file that Write wrote, or another program in the same format. It returns an error with the line, the value and
+// what was expected for anything that the format does not allow, such as unknown fields, tasks that the suite does not have,
+// numbers of windows other than the task's, and rows that the reference did not play.
 func Read(in io.Reader) (*File, error) {
 	text, err := io.ReadAll(io.LimitReader(in, longestFile+1))
 	if err != nil {

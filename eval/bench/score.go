@@ -20,16 +20,16 @@ const (
 
 // Ranking orders the rows of a file over some tasks.
 //
-// The score of a policy is the geometric mean of its completion times divided by the reference's: the mean over tasks of the mean
-// over windows of log(mean JCT of the policy / mean JCT of the reference), and the exponential of that. Every task and, within a
-// task, every window counts the same.
+// The score of a policy is the geometric mean of its completion times divided by the reference's: the mean over tasks of the
+// mean over windows of log(mean JCT of the policy / mean JCT of the reference), and the exponential of that. Every task and,
+// within a task, every window counts the same.
 //
-// Intervals are those of a bootstrap over windows. The tasks are fixed: the interval says how much other windows of the same tasks
-// would change the score, and not how much other tasks would. A resample draws as many windows of each task as it has, with
-// replacement; tasks with the same Days draw the same windows, because their windows share jobs, and so do all policies.
+// Intervals are those of a bootstrap over windows. The tasks are fixed: the interval says how much other windows of the same
+// tasks would change the score, and not how much other tasks would. A resample draws as many windows of each task as it has,
+// with replacement; tasks with the same Days draw the same windows, because their windows share jobs, and so do all policies.
 type Ranking struct {
 	Tasks []string   `json:"tasks"`
-	Rows  []Standing `json:"rows"` // ranked rows first, the best first
+	Rows  []Standing `json:"rows"` // by rank, and within a rank by score; then those that are not ranked
 }
 
 // Standing is the place of a policy in a ranking.
@@ -142,8 +142,8 @@ func draw(tasks []Task) [][][]int {
 	return out
 }
 
-// resample returns the mean over tasks of the mean over windows, and the same in each resample, at the distances from the mean that
-// the function widen gives.
+// resample returns the mean over tasks of the mean over windows, and the same in each resample, at the distances from the mean
+// that the function widen gives.
 func resample(tasks [][]float64, d [][][]int) (mean float64, draws []float64) {
 	means := make([]float64, len(tasks))
 	wider := make([]float64, len(tasks))
@@ -167,9 +167,9 @@ func resample(tasks [][]float64, d [][][]int) (mean float64, draws []float64) {
 }
 
 // widen returns by how much the distances of resampled means of n windows from the mean of the windows are made larger, so that
-// their quantiles are the ends of an interval. The means of resamples vary less than means of n other windows would, by a factor of
-// √((n-1)/n); and how much the windows vary is itself an estimate, which Student's t allows for. TestIntervalsCover checks the
-// result.
+// their quantiles are the ends of an interval. The means of resamples vary less than means of n other windows would, by a
+// factor of √((n-1)/n); and how much the windows vary is itself an estimate, which Student's t allows for. TestIntervalsCover
+// checks the result.
 func widen(n int) float64 {
 	const p = (1 + level) / 2
 	t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(p)
@@ -190,14 +190,17 @@ func ends(draws []float64) (lo, hi float64) {
 // place sorts the rows and sets their ranks.
 func place(all []scored) {
 	ranked := func(s *scored) bool { return s.Unranked == "" }
-	slices.SortFunc(all, func(a, b scored) int {
+	group := func(s *scored) int { // ranked rows, those with a score, the others
 		switch {
-		case ranked(&a) != ranked(&b):
-			return cmp.Compare(len(a.Unranked), len(b.Unranked))
-		case (a.Score == nil) != (b.Score == nil):
-			return cmp.Compare(len(a.draws), len(b.draws)) * -1
+		case ranked(s):
+			return 0
+		case s.Score != nil:
+			return 1
 		}
-		return cmp.Or(cmp.Compare(a.mean, b.mean), cmp.Compare(a.Policy, b.Policy))
+		return 2
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(a.mean, b.mean), cmp.Compare(a.Policy, b.Policy))
 	})
 	count := map[int]int{}
 	for i := range all {
@@ -215,6 +218,10 @@ func place(all []scored) {
 	for i := range all {
 		all[i].Tie = count[all[i].Rank] > 1 && all[i].Rank > 0
 	}
+	// A policy with wider intervals may be behind fewer others than one with a better score.
+	slices.SortStableFunc(all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(a.Rank, b.Rank))
+	})
 }
 
 // better reports whether a is clearly better than b.

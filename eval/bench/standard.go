@@ -33,8 +33,8 @@ const (
 	released = "released"
 )
 
-// Standard returns the policies that are played by default. Each has the settings that did best on validation windows; docs/bench.md
-// says on which. The parameter prior is the prior of the released policy, by name.
+// Standard returns the policies that are played by default. Each has the strongest settings that are known; docs/bench.md says
+// how they were chosen. The parameter prior is the prior of the released policy, by name.
 func Standard(prior string) []Entry {
 	both := func(name string) Entry { return Entry{name, name, name} }
 	with := func(suffix string, names ...string) (all []Entry) {
@@ -56,8 +56,8 @@ func Standard(prior string) []Entry {
 	return append(all, Entry{"told the truth", truth, truth + "+know:speed=truth:time=truth"})
 }
 
-// ofTeam returns the entry of a policy that is a learned team with the given prior, or that prior. A prior that learns run times by
-// itself needs no suffix for it.
+// ofTeam returns the entry of a policy that is a learned team with the given prior, or that prior. A prior that learns run
+// times by itself needs no suffix for it.
 func ofTeam(name, policy, prior string) Entry {
 	if strings.Contains(prior, "+know") {
 		return Entry{name, policy, policy}

@@ -12,7 +12,11 @@ import (
 // Text returns the ranking as text, and with byTask also how each policy did on each task.
 func (r *Ranking) Text(byTask bool) string {
 	var b strings.Builder
-	table.Text(&b, 2, r.standings(""))
+	rows := r.standings("")
+	for i := range rows {
+		rows[i] = rows[i][:5] // without the interval of the p99, so that it fits a terminal
+	}
+	table.Text(&b, 2, rows)
 	if byTask {
 		b.WriteString("\n")
 		table.Text(&b, 1, r.ratios())
