@@ -83,7 +83,7 @@ func TestRankProperties(t *testing.T) {
 		r := rng.Stream(rapid.Uint64().Draw(rt, "seed"), "rank")
 		tasks := bench.Tasks()[:rapid.IntRange(1, 3).Draw(rt, "tasks")]
 		const slower = 1.25
-		f := drawn(r, tasks, 4, func(int, bench.Task, int) float64 { return r.NormFloat64() / 3 })
+		f := drawn(r, tasks, 2, func(int, bench.Task, int) float64 { return r.NormFloat64() / 3 })
 		last := bench.Row{Policy: "slower"}
 		for _, c := range f.Rows[1].Cells {
 			c.JCT = slices.Clone(c.JCT)
