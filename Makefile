@@ -377,7 +377,8 @@ proof_size = embedded-physics-v1 --set cluster.servers=$(1) --set workload.load=
 # What teams come to that are told nothing, beside their prior, the rule with the same information and the strongest known.
 UNTOLD        := docs/recipes/untold.yaml
 untold_prior  := srsf+menu:places=8:idle=true+move+know:speed=fit:seen=training
-untold_rivals := fjf,las:place=compact,srsf:place=compact+know:speed=none,srsf+menu+move+know:speed=fit:seen=training,srsf+menu:idle=true+move+know:speed=fit:seen=training,$(untold_prior)
+untold_menu   := srsf+menu:places=8:idle=true+move+know
+untold_rivals := fjf,las:place=compact,srsf:place=compact+know:speed=none,srsf+menu+move+know:speed=fit:seen=training,srsf+menu:idle=true+move+know:speed=fit:seen=training,$(untold_prior),$(untold_menu):speed=none,$(untold_menu):speed=fit
 untold_truth  := srsf+menu:places=8:idle=true+move+know:speed=truth:time=truth
 untold_runs    = $(foreach s,1 2 3,runs/untold/$(1)-$(s))
 untold_shown  := srsf:place=compact+know:speed=none,$(untold_prior)/seeds,$(untold_prior)
@@ -406,6 +407,7 @@ arrivals-twice srsf:place=compact,prior $(proof_trained) --set workload.stretch=
 trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
 fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_blind)
 fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
+untold-speeds $(untold_menu):speed=none openb-warm-untold-v1,$(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)),hetero-warm-venus-untold-v1 --policies srsf:place=compact+know:speed=none,$(untold_menu):speed=none,$(untold_menu):speed=fit,$(untold_prior),$(untold_truth)
 $(if $(wildcard runs/untold),untold-openb $(untold_shown) openb-warm-untold-v1 $(call proof_untold,$(call untold_runs,openb)))
 $(if $(wildcard runs/untold),untold-hetero $(untold_shown) hetero-warm-venus-untold-v1 $(call proof_untold,$(call untold_runs,hetero)))
 $(if $(wildcard runs/untold),untold-elsewhere $(wordlist 1,1,$(subst $(comma), ,$(untold_shown)))$(comma)$(untold_prior) $(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)) $(call proof_untold,runs/untold/openb-1 runs/untold/hetero-1))
