@@ -31,6 +31,7 @@ type trainOptions struct {
 	dir      string
 	labels   string
 	resume   bool
+	orBegin  bool
 	explain  bool
 	cores    int
 	pool     poolOptions
@@ -92,6 +93,10 @@ addition to the scenario's settings there are these, with their defaults; --expl
 					opts.scenario.Sets = append(opts.scenario.Sets, "train."+flag+"="+f.Value.String())
 				}
 			}
+			if opts.orBegin && (!opts.resume || opts.dir == "") {
+				return cmdline.Usage("--or-begin: want --resume and --dir, too")
+			}
+			opts.resume = opts.resume && !(opts.orBegin && !isRun(opts.dir))
 			return runTrain(cmd.Context(), a, opts)
 		},
 	}
@@ -107,6 +112,7 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	f.StringVar(&opts.labels, "labels", "", "folder of labels, which several runs may share (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
+	f.BoolVar(&opts.orBegin, "or-begin", false, "with --resume: begin the run if --dir has none, for programs that start train again")
 	f.IntVar(&opts.cores, "cores", 0, "cores that this process uses, 0 for all; does not change the result")
 	opts.pool.addFlags(f)
 	cmdline.Complete(cmd, "scenario", scenario.Names)

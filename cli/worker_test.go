@@ -102,8 +102,24 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(mainVariable, "1") // for the workers
 	must(t, small("alone")...)
-	must(t, append(small("pooled"), "--workers", "2")...)
+	must(t, append(small("pooled"), "--workers", "2", "--resume", "--or-begin")...)
 	equal(t, outcome(t, "pooled"), outcome(t, "alone"))
+	if s := must(t, "train", "--resume", "--or-begin", "--dir", "pooled"); !strings.Contains(s.out, "6 of 6 updates") {
+		t.Errorf("a run that has ended is not resumed:\n%s", s.out)
+	}
+	for _, args := range [][]string{
+		{"train", "--or-begin", "--dir", "pooled"}, {"train", "--workers", "-1"}, {"train", "--listen", "127.0.0.1:0"},
+		{"train", "--listen", "0.0.0.0:0", "--token-file", file(t, "token", "sixteen bytes and more")},
+		{"train", "--listen", "127.0.0.1:0", "--broker", "nats://127.0.0.1:1"}, {"train", "--broker", "nats://nats.example:4222"},
+		{"worker", "--connect", "nats://nats.example:4222"}, {"workers"},
+	} {
+		if args[0] == "train" {
+			args = append(args, "--scenario", "embedded-small-v1")
+		}
+		if s := command(t, args...); s.code != cmdline.CodeUsage {
+			t.Errorf("%v: exit code %d\n%s", args, s.code, s.talk)
+		}
+	}
 	if s := command(t, "workers", "--dir", "pooled"); s.code != cmdline.CodeNoRun {
 		t.Errorf("workers of a run that has ended: exit code %d\n%s", s.code, s.talk)
 	}
