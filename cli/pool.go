@@ -237,27 +237,30 @@ const maxStarts = 3
 func (p *labelPool) keep(ctx context.Context, program string, args []string) {
 	for failures := 0; ctx.Err() == nil; {
 		cmd := exec.CommandContext(ctx, program, args...)
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = 5 * time.Second
 		var talk bytes.Buffer
 		cmd.Stderr = &talk
 		stdin, err := cmd.StdinPipe() // the worker ends when this process ends and so closes it
 		if err == nil {
+			cmd.Cancel = stdin.Close
 			if err = cmd.Start(); err == nil {
 				err = cmd.Wait()
 			}
 			_ = stdin.Close()
 		}
-		if ctx.Err() != nil || err == nil {
-			return
-		}
 		text := names.Escape(strings.TrimSpace(talk.String()))
-		if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() < 0 { // a signal ended it
-			p.warn(fmt.Errorf("a worker process was killed (%w): starting another", err))
-		} else if failures++; failures >= maxStarts {
-			p.pool.Fail(fmt.Errorf("worker process: %w: %s", err, text))
+		exit := new(exec.ExitError)
+		switch {
+		case ctx.Err() != nil:
 			return
-		} else {
+		case err == nil: // the pool has just ended
+		case errors.As(err, &exit) && exit.ExitCode() < 0: // a signal ended it
+			p.warn(fmt.Errorf("a worker process was killed (%w): starting another", err))
+		default:
+			if failures++; failures >= maxStarts {
+				p.pool.Fail(fmt.Errorf("worker process: %w: %s", err, text))
+				return
+			}
 			p.warn(fmt.Errorf("worker process: %w: %s: starting another", err, text))
 		}
 		select {

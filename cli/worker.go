@@ -81,7 +81,8 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 	}
 	if o.parent {
 		var stop context.CancelFunc
-		ctx, stop = context.WithCancel(ctx)
+		// A terminal sends an interrupt to all processes, but the learner still needs the labels of the update in progress.
+		ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
 		go func() { _, _ = io.Copy(io.Discard, a.In); stop() }()
 	}
 	runtime.GOMAXPROCS(1) // one core: more would only add threads for the garbage collector

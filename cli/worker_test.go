@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,6 +124,37 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 	if s := command(t, "workers", "--dir", "pooled"); s.code != cmdline.CodeNoRun {
 		t.Errorf("workers of a run that has ended: exit code %d\n%s", s.code, s.talk)
 	}
+}
+
+// TestAnInterruptLetsTheUpdateFinish checks that a run with workers ends cleanly when a terminal interrupts all its processes, and
+// that it can be resumed.
+func TestAnInterruptLetsTheUpdateFinish(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, small("alone")...)
+	cmd := program(t.Context(), append(small("stopped"), "--workers", "2")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p := launch(t, "train", cmd)
+	for { // until the first update is done
+		text, _ := os.ReadFile(filepath.Join("stopped", "metrics.jsonl"))
+		if len(text) > 0 {
+			break
+		}
+		select {
+		case <-p.ended:
+			t.Fatalf("ended early:\n%s", p.text())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if code := cmd.ProcessState.ExitCode(); code != cmdline.CodeInterrupted && code != cmdline.CodeOK {
+		t.Errorf("exit code %d, want %d, or %d if it was at the end:\n%s", code, cmdline.CodeInterrupted, cmdline.CodeOK, p.text())
+	}
+	t.Setenv(mainVariable, "1")
+	must(t, append(small("stopped"), "--workers", "1", "--resume")...)
+	equal(t, outcome(t, "stopped"), outcome(t, "alone"))
 }
 
 // testBroker runs a server of NATS with its files in a folder, on a port.
