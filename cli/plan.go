@@ -83,7 +83,8 @@ Unknown fields are errors.
 // plan is the result of plan.
 type plan struct {
 	*explain.Plan
-	Held   []string       `json:"held,omitempty"` // jobs that the policy would stop or move, or start in their place, but for the limit
+	// Held lists the jobs that the policy would stop or move, or start in their place, but for the limit.
+	Held   []string       `json:"held,omitempty"`
 	Cost   float64        `json:"restart_gpu_hours,omitempty"`
 	Starts []decide.Start `json:"starts,omitempty"`
 }
@@ -151,7 +152,8 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 	}
 	out.Cost = restartCost(state, out.Plan, opts.restart)
 	if opts.starts {
-		out.Starts, err = forecastStarts(ctx, state, p, out.Plan, opts, whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed})
+		play := whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed}
+		out.Starts, err = forecastStarts(ctx, state, p, out.Plan, opts, play)
 	}
 	return state, out, why, err
 }

@@ -127,7 +127,9 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	if err := a.Write(result.Snapshot, writeExample); err != nil {
 		return err
 	}
-	result.Plan, err = planFile(ctx, a, planOptions{snapshot: result.Snapshot, policy: result.Exported.Out, physics: "ideal", seed: 1, stops: -1})
+	result.Plan, err = planFile(ctx, a, planOptions{
+		snapshot: result.Snapshot, policy: result.Exported.Out, physics: "ideal", seed: 1, stops: -1,
+	})
 	if err != nil {
 		return err
 	}

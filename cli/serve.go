@@ -122,7 +122,8 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
 }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
-	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 || min(opts.end.Delay, opts.assume, opts.starts) < 0 || opts.parallel < 0 ||
+	if min(opts.deadline, opts.reasons, opts.poll, opts.end.Drain) <= 0 ||
+		min(opts.end.Delay, opts.assume, opts.starts) < 0 || opts.parallel < 0 ||
 		opts.maxBody < 1 || opts.maxBody > 256 {
 		return cmdline.Usage("--deadline %v, --reasons %v, --poll %v, --drain %v, --shutdown-delay %v, --assume %v, --starts %v, "+
 			"--parallel %d, --max-body %d: want more than 0, and at most 256 MiB", opts.deadline, opts.reasons, opts.poll, opts.end.Drain,

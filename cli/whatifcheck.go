@@ -31,7 +31,8 @@ func newWhatifCheckCmd(a *app) *cobra.Command {
 Plays windows of scenarios with policies and forecasts in them, as serve --starts does, when each job starts that has to wait.
 Prints how many jobs started before the 90th percentile and before the median of their first forecast, and how many waited
 between half of the median and twice that, where times below 30 s count as 30 s. What is learned of run times and of earlier
-forecasts is kept from one window to the next. Equal command lines print equal results.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
+forecasts is kept from one window to the next. Equal command lines print equal results.
+`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym whatif check --scenario embedded-small-v1 --policies fifo
   clustergym whatif check --scenario venus-load110-strong-rigid-untold-v1 --policies fifo,fjf --windows 10`,
 		Args: cobra.NoArgs,

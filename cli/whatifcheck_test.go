@@ -7,8 +7,8 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
-// TestForecastsAreMeasured checks the measurement of forecasts on a small scenario: it repeats, and most of the few jobs start before
-// their 90th percentile.
+// TestForecastsAreMeasured checks the measurement of forecasts on a small scenario: it repeats, and most of the few jobs
+// start before their 90th percentile.
 func TestForecastsAreMeasured(t *testing.T) {
 	args := []string{"whatif", "check", "--scenario", "embedded-small-v1", "--policies", "fifo", "--windows", "4"}
 	first := must(t, append(args, "--json")...).out

@@ -76,8 +76,8 @@ func TestAnswersAreLogged(t *testing.T) {
 	}
 }
 
-// TestEstimatesAreAssumed checks that jobs without an estimate get the one that the server assumes, and that the decision log says
-// so, so that a replay decides alike.
+// TestEstimatesAreAssumed checks that jobs without an estimate get the one that the server assumes, and that the decision log
+// says so, so that a replay decides alike.
 func TestEstimatesAreAssumed(t *testing.T) {
 	body := strings.Replace(decidetest.Snapshot, `"estimate_s":60,`, "", 1)
 	if status, text := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) {

@@ -84,9 +84,9 @@ const (
 	maxHeader  = 64 << 10
 )
 
-// Shutdown says how a server ends. For the time Delay it still answers all requests, and only /readyz says that it is about to end,
-// so that load balancers stop sending requests. Then it refuses new requests, finishes those in progress, for at most the time
-// Drain, and closes the listener.
+// Shutdown says how a server ends. For the time Delay it still answers all requests, and only /readyz says that it is about
+// to end, so that load balancers stop sending requests. Then it refuses new requests, finishes those in progress, for at most
+// the time Drain, and closes the listener.
 type Shutdown struct{ Delay, Drain time.Duration }
 
 // Serve serves requests on the listener until the context ends. Meanwhile it checks in intervals of poll whether the policy has

@@ -37,8 +37,8 @@ func (f *teller) Forecast(_ context.Context, s *cluster.View, _ policy.Policy, w
 	return all, nil
 }
 
-// TestAnswersSayWhenJobsStart checks that an answer has forecasts of the jobs that wait after the decision, unless reasons are not
-// wanted or the forecast fails.
+// TestAnswersSayWhenJobsStart checks that an answer has forecasts of the jobs that wait after the decision, unless reasons
+// are not wanted or the forecast fails.
 func TestAnswersSayWhenJobsStart(t *testing.T) {
 	f := &teller{}
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Forecaster = f })

@@ -172,9 +172,10 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 }
 
 func (o *options) check() error {
-	if o.deadline <= 0 || o.poll <= 0 || o.period <= 0 || min(o.settle, o.estimate, o.starts) < 0 || o.parallel < 1 || o.parallel > 1024 {
-		return fmt.Errorf("--deadline %v, --poll %v, --period %v, --settle %v, --estimate %v, --parallel %d: want more than 0, "+
-			"and 1 to 1024 requests", o.deadline, o.poll, o.period, o.settle, o.estimate, o.parallel)
+	if o.deadline <= 0 || o.poll <= 0 || o.period <= 0 || min(o.settle, o.estimate, o.starts) < 0 ||
+		o.parallel < 1 || o.parallel > 1024 {
+		return fmt.Errorf("--deadline %v, --poll %v, --period %v, --settle %v, --estimate %v, --starts %v, --parallel %d: "+
+			"want more than 0, and 1 to 1024 requests", o.deadline, o.poll, o.period, o.settle, o.estimate, o.starts, o.parallel)
 	}
 	if o.mode != string(control.Shadow) && o.mode != string(control.Live) {
 		return fmt.Errorf("--mode %q, want shadow or live", o.mode)

@@ -9,14 +9,15 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// calibration corrects the forecasts of a Forecaster by how earlier ones turned out. They know little of the run times of jobs, and
-// nothing of jobs yet to come, so their quantiles are wrong, but they are wrong in a similar way today and yesterday.
+// calibration corrects the forecasts of a Forecaster by how earlier ones turned out. They know little of the run times of
+// jobs, and nothing of jobs yet to come, so their quantiles are wrong, but they are wrong in a similar way today and
+// yesterday.
 //
-// It multiplies each quantile by a factor of its own. When a job starts later than its quantile said the factor grows, otherwise it
-// falls, in the proportion in which the quantile may be missed: in the long run, that share of jobs starts later, whatever the
-// forecasts are worth (Gibbs and Candès, Adaptive conformal inference under distribution shift, 2021, with steps on the logarithm).
-// The first forecast of each job counts, as it was corrected then. That a quantile is missed is learned as soon as its time is
-// over. Nothing is learned from a state that is earlier than the last.
+// It multiplies each quantile by a factor of its own. When a job starts later than its quantile said the factor grows,
+// otherwise it falls, in the proportion in which the quantile may be missed: in the long run, that share of jobs starts
+// later, whatever the forecasts are worth (Gibbs and Candès, Adaptive conformal inference under distribution shift, 2021,
+// with steps on the logarithm). The first forecast of each job counts, as it was corrected then. That a quantile is missed is
+// learned as soon as its time is over. Nothing is learned from a state that is earlier than the last.
 type calibration struct {
 	median, p90 factor
 	open        map[string]*forecast // of jobs that wait, by name
@@ -41,23 +42,23 @@ type forecast struct {
 }
 
 const (
-	together = 3           // jobs that count in one state
+	together = 8           // jobs that count in one state
 	soonest  = time.Minute // shorter forecasts are corrected as if they said this
 
 	mostOpen = 100_000 // forecasts that have not turned out yet; beyond that, no more are added
 )
 
-// newCalibration returns a calibration that corrects nothing yet. The factor of the median changes slowly and stays within about 2,
-// so that the median stays near for jobs that wait in a usual way. That of the 90th percentile changes fast, so that it also
-// holds when the load changes.
+// newCalibration returns a calibration that corrects nothing yet. The factor of the median changes slowly and stays within
+// about 2, so that the median stays near for jobs that wait in a usual way. That of the 90th percentile changes fast, so that
+// it also holds when the load changes.
 func newCalibration() *calibration {
 	return &calibration{
 		median: factor{of: 0.5, step: 0.03, most: 0.7}, p90: factor{of: 0.9, step: 0.3, most: 8}, open: map[string]*forecast{},
 	}
 }
 
-// correct corrects forecasts about a state in place, after it has learned from the state. If a job is gone without having been seen
-// to run, nothing is learned.
+// correct corrects forecasts about a state in place, after it has learned from the state. If a job is gone without having
+// been seen to run, nothing is learned.
 func (c *calibration) correct(s *cluster.View, starts []Start) {
 	earlier := s.Now() < c.last // a caller asks about the past, or about another cluster
 	if !earlier {
@@ -108,8 +109,8 @@ func (c *calibration) learn(s *cluster.View) {
 	maps.DeleteFunc(c.open, func(name string, _ *forecast) bool { return !here[name] })
 }
 
-// judge counts a job that has waited for a time so far, or until it started, and reports whether its quantile was missed. A quantile
-// that was missed before must not be judged again.
+// judge counts a job that has waited for a time so far, or until it started, and reports whether its quantile was missed. A
+// quantile that was missed before must not be judged again.
 func (f *factor) judge(waited, said time.Duration, started bool) (missed bool) {
 	switch missed = waited > said; {
 	case missed:
@@ -120,8 +121,8 @@ func (f *factor) judge(waited, said time.Duration, started bool) (missed bool) {
 	return missed
 }
 
-// turn changes the factor by what was counted in one state. Jobs that start at one time, or are late at one time, often wait for the
-// same job: at most a few of them count.
+// turn changes the factor by what was counted in one state. Jobs that start at one time, or are late at one time, often wait
+// for the same job: at most a few of them count.
 func (f *factor) turn() {
 	f.log += f.step * (f.of*float64(min(f.misses, together)) - (1-f.of)*float64(min(f.hits, together)))
 	f.log = min(max(f.log, -f.most), f.most)

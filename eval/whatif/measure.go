@@ -31,8 +31,8 @@ func (c *Coverage) Add(o Coverage) {
 // Share returns n as a share of the forecasts, NaN if there are none.
 func (c *Coverage) Share(n int) float64 { return float64(n) / float64(c.Forecasts) }
 
-// Meter measures how forecasts of starts turn out, in episodes one after the other. It learns run times from the jobs that end, and
-// corrects the forecasts by those that have turned out, also from one episode to the next.
+// Meter measures how forecasts of starts turn out, in episodes one after the other. It learns run times from the jobs that
+// end, and corrects the forecasts by those that have turned out, also from one episode to the next.
 type Meter struct {
 	Policy policy.Policy
 	Every  int // asks about every so many jobs that have to wait

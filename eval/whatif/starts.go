@@ -37,19 +37,20 @@ type Forecaster struct {
 	calibration *calibration // nil before the first forecast
 }
 
-// Starts returns when each waiting job of a state is expected to start, by id; of those alone for whose names the function waits
-// returns true, if it is not nil. Leave out jobs that start now: their forecasts would count. Starts plays the state on in several futures, in which
-// the policy decides as it would. In each future, jobs run for times that are drawn at random, given how long they have run:
+// Starts returns when each waiting job of a state is expected to start, by id; of those alone for whose names the function
+// waits returns true, if it is not nil. Leave out jobs that start now: their forecasts would count. Starts plays the state on
+// in several futures, in which the policy decides as it would. In each future, jobs run for times that are drawn at random,
+// given how long they have run:
 //
 //   - of similar jobs, if the learner has seen enough of them end (nil: it has seen none);
 //   - else around the job's estimate, which is then wrong by a factor of about three, up or down;
 //   - else of the prior of a learner that has seen no job end.
 //
-// No further jobs are submitted in these futures. The quantiles over the futures are then corrected by how earlier forecasts turned
-// out. Jobs that can never start are left out of the result.
+// No further jobs are submitted in these futures. The quantiles over the futures are then corrected by how earlier forecasts
+// turned out. Jobs that can never start are left out of the result.
 //
-// The states must be of one cluster and follow one another. If the context ends, Starts answers from the futures played so far, or
-// returns an error if they are fewer than five. The same calls give the same results unless a context ends.
+// The states must be of one cluster and follow one another. If the context ends, Starts answers from the futures played so
+// far, or returns an error if they are fewer than five. The same calls give the same results unless a context ends.
 func (f *Forecaster) Starts(
 	ctx context.Context, s *cluster.View, p policy.Policy, times *belief.Learner, waits func(job string) bool,
 ) ([]Start, error) {

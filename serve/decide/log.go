@@ -42,8 +42,8 @@ type Log struct {
 	broken bool   // the last line may be incomplete
 }
 
-// OpenLog opens a decision log for appending. Every line gets Build, Physics, Seed and Assume of the frame. Only the owner can read a new
-// file, because it contains names of jobs and users.
+// OpenLog opens a decision log for appending. Every line gets Build, Physics, Seed and Assume of the frame. Only the owner
+// can read a new file, because it contains names of jobs and users.
 func OpenLog(path string, frame Record) (*Log, error) {
 	l := &Log{path: path, frame: frame}
 	if err := l.open(); err != nil {

@@ -75,8 +75,8 @@ func (p proposal) starts() map[cluster.JobID]bool {
 // besides is the name of the prior in reasons.
 const besides = "the prior"
 
-// PlanWithin is Plan with a limit of how many running jobs may be stopped or moved, -1 for none. It also returns the proposals that
-// this limit held back, as Limits.Apply does.
+// PlanWithin is Plan with a limit of how many running jobs may be stopped or moved, -1 for none. It also returns the
+// proposals that this limit held back, as Limits.Apply does.
 func PlanWithin(s *cluster.State, p *policy.Policy, seed uint64, stops int) (*explain.Plan, *explain.Decision, []Held, error) {
 	if stops < 0 {
 		plan, why, err := Plan(s, p, seed)

@@ -118,8 +118,8 @@ func TestDoubtsAreDispelled(t *testing.T) {
 	}
 }
 
-// TestGivingUpTakesItsTime checks that the pods of a partly bound gang that never ran are deleted one gang deadline after the loop
-// first saw it so, and that those that could be bound have twice the time.
+// TestGivingUpTakesItsTime checks that the pods of a partly bound gang that never ran are deleted one gang deadline after the
+// loop first saw it so, and that those that could be bound have twice the time.
 func TestGivingUpTakesItsTime(t *testing.T) {
 	a, b := aPod("a", "n1"), aPod("b", "n1")
 	l, client, _ := liveLoop(t, a, b)
@@ -147,9 +147,9 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestGangsThatRanAreEvicted checks that a gang that ran and lost a pod keeps the others for the loss deadline, that they are then
-// evicted and the stop is recorded once, that a disruption budget can refuse this, and that nothing is deleted. The gang was seen
-// to run, or was bound long before the process began.
+// TestGangsThatRanAreEvicted checks that a gang that ran and lost a pod keeps the others for the loss deadline, that they are
+// then evicted and the stop is recorded once, that a disruption budget can refuse this, and that nothing is deleted. The gang
+// was seen to run, or was bound long before the process began.
 func TestGangsThatRanAreEvicted(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		a, b := aPod("a", "n1"), aPod("b", "n1")

@@ -46,11 +46,11 @@ func (x *incomplete) see(v *mirror.View, now time.Time, old time.Duration) {
 	}
 }
 
-// giveUp removes the bound pods of gangs that were not completed in time, so that they can start as a whole again. The time counts
-// from when this process first saw the gang partly bound. It is GangDeadline for a gang that never ran, whose pods are then
-// deleted: no work is lost. A gang that ran and lost pods has LossDeadline. Its pods are then evicted, which disruption budgets
-// may refuse, and the stop is recorded in the ledger, though the ledger's limit does not prevent it: the gang does no work as it
-// is, and holds GPUs.
+// giveUp removes the bound pods of gangs that were not completed in time, so that they can start as a whole again. The time
+// counts from when this process first saw the gang partly bound. It is GangDeadline for a gang that never ran, whose pods are
+// then deleted: no work is lost. A gang that ran and lost pods has LossDeadline. Its pods are then evicted, which disruption
+// budgets may refuse, and the stop is recorded in the ledger, though the ledger's limit does not prevent it: the gang does no
+// work as it is, and holds GPUs.
 func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 	var errs []error
 	for i := range r.view.Partial {

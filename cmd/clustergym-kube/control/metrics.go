@@ -55,7 +55,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		stopped: counts("stopped_total", "Gangs that were stopped, by why.", "why"),
 		held:    counts("held_total", "Proposals of the policy that were not carried out, by why.", "reason"),
 		given: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: prefix + "gangs_given_up_total", Help: "Gangs whose bound pods were deleted or evicted, as the rest could not be bound in time.",
+			Name: prefix + "gangs_given_up_total",
+			Help: "Gangs whose bound pods were deleted or evicted, as the rest could not be bound in time.",
 		}),
 		scaled: counts("scaled_total", "Gangs whose owner was asked for another number of pods, by what came of it.", "result"),
 		loans:  counts("loans_total", "Nodes on loan: lent, called back, returned.", "what"),
@@ -70,7 +71,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}{ // so that a counter without events is 0, not absent
 		{m.rounds, []string{roundDone, roundFailed, roundSkipped}}, {m.bound, []string{"gangs", "pods"}},
 		{m.unbound, []string{"elsewhere", "gone", "unknown", "other"}},
-		{m.stopped, []string{"policy", "reclaim", "budget", "incomplete"}}, {m.held, []string{"stops", "protected", "starving", "no-room"}},
+		{m.stopped, []string{"policy", "reclaim", "budget", "incomplete"}},
+		{m.held, []string{"stops", "protected", "starving", "no-room"}},
 		{m.scaled, []string{"ok", "rigid", "error"}}, {m.loans, []string{"lent", "recalled", "returned"}},
 		{m.compared, []string{firstPolicy, firstOther, firstSame}},
 	} {
@@ -79,7 +81,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.loans, m.mode, m.starts, m.compared,
+		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.loans, m.mode,
+		m.starts, m.compared,
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, err

@@ -322,7 +322,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRolesCanBeLeftOut checks that a program that neither scales nor lends need not have the rights to patch pods, jobs and nodes.
+// TestRolesCanBeLeftOut checks that a program that neither scales nor lends need not have the rights to patch pods, jobs and
+// nodes.
 func TestRolesCanBeLeftOut(t *testing.T) {
 	for _, test := range []struct{ values, lacks string }{
 		{"{mode: live, elastic: false}", "patch /pods, patch batch/jobs, update apps/deployments/scale"},

@@ -91,8 +91,8 @@ func (a *admission) allows(t *testing.T, user, resource, part string, old, now m
 	return true
 }
 
-// TestFieldsThatMayChange checks that the admission policy of live mode lets the program change what it changes, and nothing else,
-// and that it does not concern others.
+// TestFieldsThatMayChange checks that the admission policy of live mode lets the program change what it changes, and nothing
+// else, and that it does not concern others.
 func TestFieldsThatMayChange(t *testing.T) {
 	a := compile(t)
 	const own = "system:serviceaccount:clustergym-system:clustergym"
