@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval/console"
@@ -102,23 +101,10 @@ func (a *app) screen(schedules int) console.Options {
 	o := console.Options{Width: plainWidth, Height: firstLines + (schedules-1)*moreLines}
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"), "utf-8"))
 	o.ASCII = !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
-	width, colour := a.terminal()
+	width, colour := a.Terminal()
 	if width > 0 {
 		o.Width = max(width, console.MinWidth)
 	}
 	o.Colour = colour
 	return o
-}
-
-// terminal returns the width of standard output if it is a terminal, otherwise 0, and whether it shows colours.
-func (a *app) terminal() (width int, colour bool) {
-	f, ok := a.Stdout().(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		width = 0
-	}
-	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -40,7 +40,7 @@ func latencies(results []eval.Result) []latency {
 }
 
 func (e *evaluated) print(a *app) error {
-	width, colour := a.terminal()
+	width, colour := a.Terminal()
 	for i := range e.Comparisons {
 		if i > 0 {
 			a.Printf("\n\n")

@@ -13,8 +13,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"golang.org/x/term"
+
 	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/table"
 )
 
 // App contains what the commands of a program share: input and output, and the global flags. New returns a complete App; a zero
@@ -85,8 +88,27 @@ func (a *App) PrintJSON(v any) error {
 	return e.Encode(v)
 }
 
-// PrintRows prints aligned columns.
-func (a *App) PrintRows(rows [][]string) error { return writeRows(a.Out, rows) }
+// PrintRows prints aligned columns. On a terminal, the text of the last column is folded to its width.
+func (a *App) PrintRows(rows [][]string) error {
+	width, _ := a.Terminal()
+	return writeRows(a.Out, table.Fold(rows, width))
+}
+
+// Terminal returns the width of standard output if it is a terminal, otherwise 0, and whether it shows colours.
+func (a *App) Terminal() (width int, colour bool) {
+	if a.out == nil {
+		return 0, false
+	}
+	f, ok := a.out.w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
 
 // SayRows prints a message in aligned columns. It prints nothing with --quiet.
 func (a *App) SayRows(rows [][]string) {

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,25 @@ func TestParts(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("width %d: %q, want %q", c.width, got, c.want)
 		}
+	}
+}
+
+// TestFold checks that folded rows fit the width and keep all words in order, and that rows without room stay as they are.
+func TestFold(t *testing.T) {
+	rows := [][]string{{"wait", "bert", "needs 16 GPUs; 12 fit, at most 8 on one server"}, {"start", "big-job", ""}}
+	want := [][]string{
+		{"wait", "bert", "needs 16 GPUs; 12 fit, at"}, {"", "", "most 8 on one server"}, {"start", "big-job", ""},
+	}
+	if got := table.Fold(rows, 43); !reflect.DeepEqual(got, want) {
+		t.Errorf("%q", got)
+	}
+	for _, width := range []int{0, 30, 200} {
+		if got := table.Fold(rows, width); !reflect.DeepEqual(got, rows) {
+			t.Errorf("width %d: %q", width, got)
+		}
+	}
+	if got := table.Fold([][]string{{"a"}, {"b", "c"}}, 30); len(got) != 2 {
+		t.Errorf("rows of different lengths: %q", got)
 	}
 }
 

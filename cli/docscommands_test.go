@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines/all"
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// commandLine finds a command line of the program on a line of a page: in a block of code, with or without a prompt, or in
+// backquotes.
+var commandLine = regexp.MustCompile("(?m)(?:^(?:\\$ )?|`|[;&|(] *)(?:(?:[A-Za-z./]*/)?clustergym)( [a-z][^`\n]*)")
+
+// valueLeftOut matches errors about a word that stands for a value: N, FILE, s. A page may also leave out the value of the last flag.
+var valueLeftOut = regexp.MustCompile(`^invalid argument "([A-Z]+|[a-z]|\.\.\.)" for `)
+
+// TestCommandsOfPagesExist checks that every command line of clustergym in README.md and docs names a command and flags that exist.
+func TestCommandsOfPagesExist(t *testing.T) {
+	all.Register()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range append(append(pages, more...), "../README.md", "../examples/README.md", "../python/README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := strings.ReplaceAll(string(text), "\\\n", " ")
+		for _, m := range commandLine.FindAllStringSubmatch(whole, -1) {
+			words, ok := shellWords(m[1])
+			if !ok || words[0] == "gen-docs" {
+				continue
+			}
+			n++
+			if err := parses(words); err != nil {
+				t.Errorf("%s: clustergym%s: %v", page, m[1], err)
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("%d command lines found, want those of all pages", n)
+	}
+}
+
+// parses reports whether the command and its flags exist and the values of flags can be read.
+func parses(words []string) error {
+	root := newRootCmd(&app{App: cmdline.New(strings.NewReader(""), &strings.Builder{}, &strings.Builder{})})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	cmd, rest, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	cmd.InitDefaultHelpFlag()
+	if cmd == root {
+		root.InitDefaultVersionFlag()
+	}
+	err = cmd.ParseFlags(rest)
+	if err != nil && (valueLeftOut.MatchString(err.Error()) || strings.HasPrefix(err.Error(), "flag needs an argument: "+rest[len(rest)-1])) {
+		return nil
+	}
+	return err
+}
+
+// shellWords returns the words of a command up to the first operator of the shell. It returns false if the line is no command but a
+// phrase about one.
+func shellWords(line string) (words []string, ok bool) {
+	line = strings.TrimSpace(line)
+	var word strings.Builder
+	quote, within := rune(0), false
+	end := func() {
+		if within {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		within = false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, within = r, true
+		case r == ' ' || r == '\t':
+			end()
+		case strings.ContainsRune("|;&<>()#`", r):
+			end()
+			return words, len(words) > 0
+		default:
+			word.WriteRune(r)
+			within = true
+		}
+	}
+	end()
+	return words, len(words) > 0
+}
