@@ -49,7 +49,8 @@ func runDoctor(ctx context.Context, a *app) error {
 		{Check: "machine", Status: statusOK, About: fmt.Sprintf("%s/%s, %s", runtime.GOOS, runtime.GOARCH,
 			phrase.Count(runtime.GOMAXPROCS(0), "core"))},
 		a.checkReleased(), checkFolder(), checkPath(), checkTraces(),
-		checkTool(ctx, "python3", "the Python package; 3.10 or later", "install Python, then pip install the wheel that make wheel builds", "--version"),
+		checkTool(ctx, "python3", "the Python package; 3.10 or later",
+			"install Python, then pip install the wheel that make wheel builds", "--version"),
 		checkTool(ctx, "tensorboard", "watching training", "pip install tensorboard", "--version"),
 		checkTool(ctx, "kubectl", "snapshots of a Kubernetes cluster", "install kubectl where the cluster is", "version", "--client"),
 		checkTool(ctx, "git", "building and testing", "install git", "--version"),
@@ -85,7 +86,8 @@ func runDoctor(ctx context.Context, a *app) error {
 // checkReleased checks that the released policy can be read.
 func (a *app) checkReleased() finding {
 	if _, err := a.findPolicy(released.Name); err != nil {
-		return finding{"released", statusFails, "the policy that comes with the program: " + err.Error(), "build or download the program again"}
+		return finding{"released", statusFails, "the policy that comes with the program: " + err.Error(),
+			"build or download the program again"}
 	}
 	return finding{Check: "released", Status: statusOK, About: "the policy that comes with the program can be read"}
 }
@@ -131,7 +133,8 @@ func checkTraces() finding {
 		}
 	}
 	if len(lacks) > 0 {
-		return finding{"traces", statusMissing, fmt.Sprintf("%d of %d sets of public traces are not in %s/traces", len(lacks), len(sets), dir),
+		about := fmt.Sprintf("%d of %d sets of public traces are not in %s/traces", len(lacks), len(sets), dir)
+		return finding{"traces", statusMissing, about,
 			next("trace", "fetch") + "; scenarios whose names begin with embedded need none. Missing: " + strings.Join(lacks, ", ")}
 	}
 	return finding{Check: "traces", Status: statusOK, About: fmt.Sprintf("all %d sets are in %s/traces", len(sets), dir)}

@@ -25,11 +25,11 @@ func calledAs(arg string) string {
 
 // next returns a command line of this program that the user may run as it stands.
 func next(words ...string) string {
-	line := quote(program)
+	quoted := []string{quote(program)}
 	for _, word := range words {
-		line += " " + quote(word)
+		quoted = append(quoted, quote(word))
 	}
-	return line
+	return strings.Join(quoted, " ")
 }
 
 // plainWord matches words that no shell changes.

@@ -58,7 +58,7 @@ func printExplained(a *app) error {
 func indented(text string, blanks, width int) string {
 	var b strings.Builder
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && blanks+len(line)+1+len(word) > width {
 			b.WriteString(strings.Repeat(" ", blanks) + line + "\n")
 			line = ""

@@ -245,6 +245,34 @@ func TestTableFitsTheScreen(t *testing.T) {
 	}
 }
 
+// TestVerdict checks the sentences for a policy that is lower, one that is higher, one that ties, and for the baseline alone.
+func TestVerdict(t *testing.T) {
+	c, err := Compare(made(), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Policies[1].Metrics[0].Relative = &Difference{-20, -30, -10}
+	if got, want := strings.Join(c.Verdict(), " "), "Mean JCT of new: -20.0 % [-30.0, -10.0] against old, lower. "+
+		"By its 95 % interval it is lower for new. "+
+		"The 99th percentile of JCT under new is +0.0 % [+0.0, +0.0] against old, a tie."; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	for name, d := range map[string]*Difference{"worse": {5, 1, 9}, "same": {1, -2, 4}} {
+		p := c.Policies[1]
+		p.Policy, p.Metrics = name, slices.Clone(p.Metrics)
+		p.Metrics[0].Relative, p.Metrics[0].Mean = d, p.Metrics[0].Mean+d.Mean
+		c.Policies = append(c.Policies, p)
+	}
+	if got := c.Verdict(); !strings.HasPrefix(got[0], "Of 3 policies besides old, new has the lowest mean JCT: -20.0 %") ||
+		got[1] != "By its 95 % interval it is lower for new; higher for worse; not told apart for same." {
+		t.Errorf("%q", got)
+	}
+	c.Policies = c.Policies[:1]
+	if got := c.Verdict(); got != nil {
+		t.Errorf("the baseline alone: %q", got)
+	}
+}
+
 // TestIntervalsStayPossible checks that no interval of a relative difference goes below -100 %, whatever the values.
 func TestIntervalsStayPossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -67,7 +67,7 @@ func (c *Comparison) Differences() Table {
 		Label: "IQM of JCT", Arrow: "↓", Main: true,
 		About: "Inter-quartile mean of the differences in mean JCT, one a window and seed, with an interval over seeds.",
 	}
-	wins := Column{Label: "wins", Main: true, About: "Windows with a lower mean JCT, of all; ties are windows in which both are equal."}
+	wins := Column{Label: "wins", Main: true, About: "Windows with a lower mean JCT, of all; in ties both are equal."}
 	t.Columns = append(slices.Insert(t.Columns, 1, middle), wins)
 	for _, p := range c.Policies {
 		if p.Policy == c.Baseline {

@@ -40,7 +40,9 @@ func Formats() []string {
 
 // Read reads a trace from the path, or from in if the path is "-". It reports through say the rows that it left out. It returns
 // the error of ctx soon after ctx has ended.
-func (o *Trace) Read(ctx context.Context, path string, in io.Reader, say func(format string, args ...any)) (trace.Workload, error) {
+func (o *Trace) Read(
+	ctx context.Context, path string, in io.Reader, say func(format string, args ...any),
+) (trace.Workload, error) {
 	if o.Format != "" {
 		if err := cmdline.OneOf("format", o.Format, Formats()...); err != nil {
 			return trace.Workload{}, err

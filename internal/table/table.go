@@ -60,9 +60,9 @@ func Parts(left, width int, rows [][]string) [][][]string {
 // leastFold is the least room in which Fold folds: in less, lines of one or two words are harder to read than long ones.
 const leastFold = 24
 
-// Fold folds the text of the last column so that the rows fit a width, with two blanks between columns. Lines after the first of a
-// text are rows of their own, empty in the other columns. Rows of different lengths, a width of 0, and a last column with too little
-// room are left as they are.
+// Fold folds the text of the last column so that the rows fit a width, with two blanks between columns. Lines after the first of
+// a text are rows of their own, empty in the other columns. Rows of different lengths, a width of 0, and a last column with too
+// little room are left as they are.
 func Fold(rows [][]string, width int) [][]string {
 	if slices.ContainsFunc(rows, func(row []string) bool { return len(row) != len(rows[0]) || len(row) == 0 }) || len(rows) == 0 {
 		return rows
@@ -80,7 +80,7 @@ func Fold(rows [][]string, width int) [][]string {
 	for _, row := range rows {
 		line := ""
 		cells := row[:last:last]
-		for _, word := range strings.Fields(row[last]) {
+		for word := range strings.FieldsSeq(row[last]) {
 			if line != "" && visible(line)+1+visible(word) > room {
 				folded = append(folded, append(cells, line))
 				line, cells = "", make([]string, last)

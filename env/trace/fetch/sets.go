@@ -1,5 +1,5 @@
-// Package fetch gets the public traces from the repositories that publish them, checks them and puts them where scenarios look for
-// them. It is told which commits to get, so the same files come every time.
+// Package fetch gets the public traces from the repositories that publish them, checks them and puts them where scenarios look
+// for them. It is told which commits to get, so the same files come every time.
 package fetch
 
 import "fmt"
