@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Verdict returns what a comparison comes to, in at most three sentences: which policy has the lowest mean JCT, which policies can
-// be told apart from the baseline, and what the best one costs in the 99th percentile. It says nothing for a single policy.
+// Verdict returns what a comparison comes to, in at most three sentences: which policy has the lowest mean JCT, which policies
+// can be told apart from the baseline, and how the best one does in the 99th percentile. It is nil for a single policy.
 func (c *Comparison) Verdict() []string {
 	others := slices.DeleteFunc(slices.Clone(c.Policies), func(p Summary) bool { return p.Policy == c.Baseline })
 	if len(others) == 0 {

@@ -139,7 +139,8 @@ func (s *Section) view(i int, policies []string, single bool) (sectionView, erro
 	c := &s.Comparison
 	v := sectionView{
 		Index: i, Name: c.Scenario, Single: single, Split: c.Split, Subtitle: c.Subtitle(), Means: newTable(c, c.Means(), policies),
-		Notes: c.Notes(), Verdict: c.Verdict(), CDF: slices.ContainsFunc(s.Results, func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }),
+		Notes: c.Notes(), Verdict: c.Verdict(),
+		CDF:     slices.ContainsFunc(s.Results, func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }),
 		Differs: len(s.Differs) > 0,
 	}
 	if len(c.Policies) > 1 {
