@@ -32,8 +32,9 @@ func (s *Scenario) find(folder, key, name string) (string, error) {
 			return "", fmt.Errorf("%s %q: %w", key, name, err)
 		}
 	}
-	return "", &NoFileError{name, fmt.Sprintf("%s %q: no such file (tried %s): set %s to the folder that holds %s/%s, or %s to a file",
-		key, name, strings.Join(tried, ", "), SharedVariable, folder, name, key)}
+	text := fmt.Sprintf("%s %q: no such file (tried %s): set %s to the folder that holds %s/%s, or %s to a file",
+		key, name, strings.Join(tried, ", "), SharedVariable, folder, name, key)
+	return "", &NoFileError{name, text}
 }
 
 // NoFileError reports that a file that a scenario needs, such as a trace, is not there.

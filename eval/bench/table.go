@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,19 +104,17 @@ func ratio(x float64) string {
 }
 
 func (r *Ranking) legend(byTask bool) string {
-	text := fmt.Sprintf(`%s, %s of %d. JCT: mean completion time divided by that of %s in the same windows,
+	var b strings.Builder
+	fmt.Fprintf(&b, `%s, %s of %d. JCT: mean completion time divided by that of %s in the same windows,
 geometric mean over tasks; lower is better. A rank is 1 + the number of policies that are clearly better; =: a tie.
 `, Suite, phrase.Count(len(r.Tasks), "task"), len(Tasks()), Reference)
-	for i := range r.Rows {
-		if r.Rows[i].Cut {
-			text += "†: some windows ended before all their jobs did, so that the completion times are too short.\n"
-			break
-		}
+	if slices.ContainsFunc(r.Rows, func(s Standing) bool { return s.Cut }) {
+		b.WriteString("†: some windows ended before all their jobs did, so that the completion times are too short.\n")
 	}
 	if byTask {
 		for i, n := range r.numbers() {
-			text += fmt.Sprintf("%s: %s\n", n, r.Tasks[i])
+			fmt.Fprintf(&b, "%s: %s\n", n, r.Tasks[i])
 		}
 	}
-	return text
+	return b.String()
 }
