@@ -318,7 +318,7 @@ put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {
 same = awk -v name="$(1)" '$$0 == "<!-- end of " name " -->" {show = 0} show {print} $$0 == "<!-- " name " -->" {show = 1}' $(2) \
   | diff "$$table" - || { echo "a table of $(2) is out of date: run make $(3)"; exit 1; }
 
-results: readme a-srpt know proof ## play what every table shows, and write it there: README.md, docs/policies.md, told.md, learned.md
+results: readme a-srpt know proof bench-table ## play what every table shows, and write it there: README.md, docs/policies.md, told.md, learned.md, bench.md
 
 readme: build ## play what the README's table shows, and write it there
 	@table=$$(mktemp); trap 'rm -f "$$table"' EXIT; $(PLAY) > "$$table"; \
