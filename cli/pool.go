@@ -221,7 +221,8 @@ func (p *labelPool) startWorkers(ctx context.Context) error {
 	return nil
 }
 
-// authority returns the file of the certificates that a worker of this machine trusts: that of the broker itself, if there is one.
+// authority returns the file of the certificates that a worker of this machine trusts: that of the run's own broker, if
+// it has one.
 func (p *labelPool) authority() string {
 	if p.broker != nil {
 		return p.listen.Cert

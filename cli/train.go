@@ -112,7 +112,7 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	f.StringVar(&opts.labels, "labels", "", "folder of labels, which several runs may share (default labels in the run's folder)")
 	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
 	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
-	f.BoolVar(&opts.orBegin, "or-begin", false, "with --resume: begin the run if --dir has none, for programs that start train again")
+	f.BoolVar(&opts.orBegin, "or-begin", false, "with --resume: begin the run if --dir has none, for use in restarted jobs")
 	f.IntVar(&opts.cores, "cores", 0, "cores that this process uses, 0 for all; does not change the result")
 	opts.pool.addFlags(f)
 	cmdline.Complete(cmd, "scenario", scenario.Names)

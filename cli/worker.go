@@ -42,8 +42,9 @@ finite numbers are right, so give the token only to machines that you trust. A s
 here, at the same path.
 
 --connect is the address that clustergym train --listen or --broker uses. Addresses of other machines need TLS. The token is that
-of clustergym train, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the worker
-waits, at most for the time --wait. It ends when the learner has all labels, on SIGINT and SIGTERM, and with an error if the
+of clustergym train, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the
+worker waits, at most for the time --wait.
+It ends when the learner has all labels, on SIGINT and SIGTERM, and with an error if the
 learner refuses it.`),
 		Example: `  clustergym worker --connect tls://learner.example:4222 --token-file token --ca cert.pem
   clustergym worker --connect tls://nats.example:4222 --creds worker.creds --queue mine`,

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	Main()
 }
 
-// process returns a command that runs clustergym in a process of its own.
-func process(ctx context.Context, args ...string) *exec.Cmd {
+// inProcess returns a command that runs clustergym in a process of its own.
+func inProcess(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), mainVariable+"=1")
 	return cmd
@@ -131,7 +131,7 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 func TestAnInterruptLetsTheUpdateFinish(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, small("alone")...)
-	cmd := process(t.Context(), append(small("stopped"), "--workers", "2")...)
+	cmd := inProcess(t.Context(), append(small("stopped"), "--workers", "2")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p := launch(t, "train", cmd)
 	for { // until the first update is done
@@ -180,17 +180,17 @@ func TestKills(t *testing.T) {
 	url := fmt.Sprintf("nats://127.0.0.1:%d", port)
 	learner := append(small("killed"), "--broker", url)
 	start := map[string]func() *exec.Cmd{
-		"broker": func() *exec.Cmd { return process(t.Context(), "test-broker", "store", strconv.Itoa(port)) },
+		"broker": func() *exec.Cmd { return inProcess(t.Context(), "test-broker", "store", strconv.Itoa(port)) },
 		"learner": func() *exec.Cmd {
 			args := learner
 			if _, err := os.Stat(filepath.Join("killed", "run.yaml")); err == nil {
 				args = append(slices.Clone(args), "--resume")
 			}
-			return process(t.Context(), args...)
+			return inProcess(t.Context(), args...)
 		},
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
-		start[name] = func() *exec.Cmd { return process(t.Context(), "worker", "--connect", url, "--name", name) }
+		start[name] = func() *exec.Cmd { return inProcess(t.Context(), "worker", "--connect", url, "--name", name) }
 	}
 	names := slices.Sorted(maps.Keys(start))
 	procs := map[string]*process{}

@@ -34,7 +34,7 @@ Prints a table of the workers that compute labels for a run in progress: what ea
 has labelled, and their mean time. The state is computes, waits, slow (its window takes more than four times the median and at
 least 10 s) or lost (it has said nothing for 7 s; another worker gets its window).
 
---dir finds a run on this machine whose workers clustergym train --workers started. --connect finds any, as for clustergym worker.`,
+--dir finds a run on this machine. --connect finds any, as for clustergym worker.`,
 			cmdline.CodeNoRun),
 		Example: `  clustergym workers --dir runs/first
   clustergym workers --connect tls://learner.example:4222 --token-file token --ca cert.pem --json`,

@@ -23,7 +23,7 @@ type Labeller struct {
 	windows int // number of windows that the run labels
 }
 
-// NewLabeller returns a labeller for the job that a run gave to its pool. The parameter given is that of Options.Given. It returns
+// NewLabeller returns a labeller for the job that a run gave to its pool. The parameter given is that of Options.Given. There is
 // an error if the scenarios have other jobs here than where the run is, for example because a trace differs.
 func NewLabeller(
 	ctx context.Context, job []byte, given func(context.Context, *scenario.Source, baselines.Needs) (baselines.Given, error),

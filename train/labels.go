@@ -45,7 +45,7 @@ type labels struct {
 	played  [][]string                                            // the same for windows that the team plays
 	windows [][]learn.Sample                                      // by window number; nil for windows too old to learn from
 	choices int                                                   // number of choices in windows
-	ahead   int                                                   // the pool has been given windows before this number; see elsewhere
+	ahead   int                                                   // the pool has been given the windows before this one
 }
 
 // labelsName is the default folder of a run's labels, within its folder.

@@ -137,7 +137,7 @@ func (l *labels) describe(f *runFiles) ([]byte, error) {
 		return nil, err
 	}
 	if job.Len() > maxJob {
-		return nil, fmt.Errorf("recipe and policy have %d bytes, want at most %d: other processes cannot be told of them", job.Len(), maxJob)
+		return nil, fmt.Errorf("recipe and policy have %d bytes, want at most %d to send them to workers", job.Len(), maxJob)
 	}
 	return job.Bytes(), nil
 }

@@ -30,7 +30,6 @@ type Worker struct {
 	unit  atomic.Int64              // that it computes
 	since atomic.Pointer[time.Time] // when it began; with the monotonic clock, so that setting the clock does no harm
 	job   atomic.Value              // digest of the job
-	ended chan struct{}
 }
 
 // RefusedError is the error of a worker that the learner refuses.

@@ -91,7 +91,9 @@ func ReadFile(path string, settings any, known bool, check func() (scenarios int
 }
 
 // Parse is Read for a text. Errors call it by the given name.
-func Parse(name string, text []byte, settings any, known bool, check func() (scenarios int, err error)) ([]*scenario.Scenario, error) {
+func Parse(
+	name string, text []byte, settings any, known bool, check func() (scenarios int, err error),
+) ([]*scenario.Scenario, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(known)
 	n := 0
