@@ -21,9 +21,11 @@ func TestChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of TestKilled")
 	}
-	if _, err := Acquire(dir); err != nil {
+	release, err := Acquire(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer release() // keeps the file, which the garbage collector would close
 	fmt.Println("locked")
 	select {}
 }
