@@ -175,11 +175,10 @@ func (p *labelPool) close(done bool) {
 	if p.broker != nil {
 		p.broker.Close()
 	}
-	_ = os.RemoveAll(p.contact())
 }
 
 // contact is the folder, within that of the run, that says how workers of this machine reach the broker. It exists while the
-// broker runs.
+// broker runs; removeContact removes it.
 func (p *labelPool) contact() string { return filepath.Join(p.dir, contactName) }
 
 const (
@@ -198,6 +197,14 @@ func (p *labelPool) writeContact() error {
 		err = atomicfile.WriteBytes(filepath.Join(p.contact(), tokenName), 0o600, []byte(p.access.Token+"\n"))
 	}
 	return err
+}
+
+// removeContact removes that folder, also one that a killed process left. The folder of the run must not be that of another
+// process.
+func (p *labelPool) removeContact() {
+	for _, name := range []string{urlName, tokenName, ""} {
+		_ = os.Remove(filepath.Join(p.contact(), name))
+	}
 }
 
 // startWorkers starts the worker processes of this machine, and starts them again if they die, until ctx ends.

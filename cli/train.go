@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
@@ -203,6 +204,9 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	}
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, options)
 	pool.close(err == nil && !result.Stopped)
+	if pool != nil && !folderlock.Held(err) {
+		pool.removeContact()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/work/worktest"
 )
 
@@ -123,6 +125,36 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 	}
 	if s := command(t, "workers", "--dir", "pooled"); s.code != cmdline.CodeNoRun {
 		t.Errorf("workers of a run that has ended: exit code %d\n%s", s.code, s.talk)
+	}
+}
+
+// TestASecondLearnerChangesNothing checks that a run that is refused because its folder is in use leaves the way to the broker
+// there as it is, and that a run removes one that a killed process left.
+func TestASecondLearnerChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := folderlock.Acquire(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, contactName, urlName)
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("nats://127.0.0.1:1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if s := command(t, append(small(dir), "--workers", "1")...); !strings.Contains(s.talk, "is in use by") {
+		t.Errorf("exit code %d\n%s", s.code, s.talk)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	unlock()
+	if err := os.WriteFile(filepath.Join(dir, "run.yaml"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if s := command(t, append(small(dir), "--workers", "1")...); !strings.Contains(s.talk, "holds a run already") {
+		t.Errorf("exit code %d\n%s", s.code, s.talk)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old way stays: %v", err)
 	}
 }
 

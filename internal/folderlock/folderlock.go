@@ -30,8 +30,11 @@ func (e *heldError) Error() string {
 	return fmt.Sprintf("%s is in use by %s: wait for it to end, or choose another folder", e.Dir, by)
 }
 
+// Held reports whether an error of Acquire, perhaps wrapped, says that a process has the lock already.
+func Held(err error) bool { return errors.As(err, new(*heldError)) }
+
 // Acquire locks a folder, which must exist, until the caller calls release or the process ends. If any process has the lock
-// already, even this one, the error is a *heldError. If the operating or file system has no locks, Acquire locks nothing and
+// already, even this one, Held reports true of the error. If the operating or file system has no locks, Acquire locks nothing and
 // succeeds.
 func Acquire(dir string) (release func(), err error) {
 	path := filepath.Join(dir, name)
