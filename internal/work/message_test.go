@@ -2,6 +2,7 @@ package work
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -105,6 +106,42 @@ func fuzz(f *testing.F, k kind) {
 		again.body, m.body = nil, nil
 		if !reflect.DeepEqual(again, m) {
 			t.Errorf("%+v, after the wire %+v", m, again)
+		}
+	})
+}
+
+// TestAStatusSurvivesTheWire checks that what is parsed is what was sent, also without workers.
+func TestAStatusSurvivesTheWire(t *testing.T) {
+	some := Status{
+		Job: "0123456789abcdef", Done: 3, Waiting: 1, Busy: 1, Rate: 0.5, Left: 4, Queue: DefaultQueue, Median: 2, Seconds: 9,
+		Workers: []WorkerStatus{{Name: "a", State: Computes, Unit: 7, For: 1.5, Done: 3, Mean: 2, Heard: 0.1, Refused: 1}},
+	}
+	for _, want := range []Status{some, {Workers: []WorkerStatus{}}} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := parseStatus(text); err != nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("got %+v, error %v, want %+v", got, err, want)
+		}
+	}
+}
+
+// FuzzStatus checks that any status is parsed or refused, and that a parsed one is the same after the wire.
+func FuzzStatus(f *testing.F) {
+	f.Add([]byte(`{"job":"","done":0,"waiting":0,"busy":0,"rate":0,"left_s":0,"workers":[{"name":"a","state":"waits","unit":-1,` +
+		`"for_s":1,"done":0,"mean_s":0,"heard_s":0.5,"refused":0}],"queue":"q","median_s":0,"answered_for_s":0}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := parseStatus(text)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := parseStatus(again); err != nil || !reflect.DeepEqual(other, s) {
+			t.Errorf("%+v, after the wire %+v, error %v", s, other, err)
 		}
 	})
 }

@@ -144,7 +144,7 @@ var (
 
 // parseStatus reads a status. It skips fields that it does not know, because the learner may be newer.
 func parseStatus(text []byte) (*Status, error) {
-	r, s := strictjson.New(text), &Status{}
+	r, s := strictjson.New(text), &Status{Workers: []WorkerStatus{}}
 	count := func() int { return int(r.Number(0, maxUnit)) }
 	seconds := func() float64 { return r.Float(0, math.MaxFloat64) }
 	r.Fields(statusFields, strictjson.Bits(statusFields, statusFields...), func(field int) {
