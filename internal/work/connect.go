@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"strings"
@@ -45,8 +46,13 @@ func (a *Access) Validate() error {
 	if loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme == "nats" && !loopback {
 		return fmt.Errorf("address %q is on another machine: want tls://, which encrypts", a.URL)
 	}
-	if q := queueName(a.Queue); !workerText.MatchString(q) || strings.Contains(q, ".") {
-		return fmt.Errorf("queue %q, want letters, digits, - and _", q)
+	return ValidateQueue(a.Queue)
+}
+
+// ValidateQueue returns an error for a name of a queue that is not valid. The name "" means DefaultQueue.
+func ValidateQueue(name string) error {
+	if q := queueName(name); !workerText.MatchString(q) || strings.Contains(q, ".") {
+		return fmt.Errorf("queue %q, want at most 80 letters, digits, - and _", q)
 	}
 	return nil
 }
@@ -81,18 +87,25 @@ func (a *Access) Connect(name string) (*nats.Conn, error) {
 	return c, nil
 }
 
-// Await is Connect for a worker that may start before the broker: it tries again for the time wait, 0 for without end, unless the
-// broker refuses the token or the credentials. It returns nil if ctx ends before.
+// Await is Connect for a worker that may start before the broker: it tries again for the time wait, 0 for without end, unless
+// trying again cannot help. It returns nil if ctx ends before.
 func (a *Access) Await(ctx context.Context, name string, wait time.Duration) (*nats.Conn, error) {
 	for began := time.Now(); ; pause(ctx, time.Second) {
 		if ctx.Err() != nil {
 			return nil, nil
 		}
 		conn, err := a.Connect(name)
-		if err == nil || errors.Is(err, nats.ErrAuthorization) || a.Validate() != nil || wait > 0 && time.Since(began) > wait {
+		if err == nil || a.final(err) || wait > 0 && time.Since(began) > wait {
 			return conn, err
 		}
 	}
+}
+
+// final reports whether trying again to connect cannot help after an error: the address is not valid, the broker refuses the token
+// or the credentials, a file cannot be read, or the broker's certificate is not trusted or for another name.
+func (a *Access) final(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.As(err, new(*tls.CertificateVerificationError)) || a.Validate() != nil
 }
 
 // NewToken returns a token that cannot be guessed.

@@ -2,8 +2,15 @@ package work
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,6 +64,53 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 			t.Errorf("token %q: error %v, want %v", token, err, nats.ErrAuthorization)
 		}
 	}
+}
+
+// TestMissingFilesAreNotAwaited checks that a worker does not try again if its own files are missing, also when the broker is away.
+func TestMissingFilesAreNotAwaited(t *testing.T) {
+	s := newSite(t, nil)
+	for _, access := range []*Access{
+		{URL: "tls://127.0.0.1:1", CA: "missing.pem"}, {URL: s.broker.URL(), Creds: "missing.creds"},
+	} {
+		if c, err := access.Await(t.Context(), "w", 0); !errors.Is(err, fs.ErrNotExist) || c != nil {
+			t.Errorf("%+v: error %v, want %v", access, err, fs.ErrNotExist)
+		}
+	}
+}
+
+// TestAnotherCertificateIsRefused checks that a worker does not try again at a broker whose certificate it does not trust.
+func TestAnotherCertificateIsRefused(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	pair := server.TLS.Certificates[0]
+	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broker, err := StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: "token", Cert: cert, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	access := &Access{URL: broker.URL(), Token: "token"}
+	if c, err := access.Await(t.Context(), "w", 0); !errors.As(err, new(*tls.CertificateVerificationError)) || c != nil {
+		t.Errorf("a certificate that nobody signed: error %v", err)
+	}
+	access.CA = cert
+	c, err := access.Await(t.Context(), "w", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
 }
 
 // TestAddressesOfOthersNeedTLS checks which addresses a worker connects to.
