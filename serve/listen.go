@@ -95,7 +95,7 @@ type Shutdown struct{ Delay, Drain time.Duration }
 func (s *Server) Serve(ctx context.Context, ln net.Listener, poll time.Duration, end Shutdown, hup <-chan os.Signal) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		WriteTimeout: readTime + 3*s.Deadline + s.Reasons + writeTime,
+		WriteTimeout: readTime + 3*s.Deadline + s.Reasons + s.Forecasts + writeTime,
 		ErrorLog:     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 	defer s.decider.Keep(true)
