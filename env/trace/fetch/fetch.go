@@ -62,11 +62,14 @@ func (f *Fetcher) file(ctx context.Context, folder string, file *File) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: remove it or name another folder", err)
 	}
-	parts, err := f.parts(ctx, path, file)
+	parts, away, err := f.parts(ctx, path, file)
 	if err != nil {
 		return err
 	}
 	packed, err := file.pack(parts)
+	if err != nil && away != nil {
+		return fmt.Errorf("%w (what is there now: %w)", away, err)
+	}
 	if err != nil {
 		for name := range parts { // what was kept to go on with is of no use
 			_ = os.Remove(partOf(path, file, name))
@@ -85,30 +88,33 @@ func (f *Fetcher) file(ctx context.Context, folder string, file *File) error {
 	return nil
 }
 
-// parts downloads the published files. It returns their content by name; a file that is no archive has the name "".
-func (f *Fetcher) parts(ctx context.Context, path string, file *File) (map[string][]byte, error) {
+// parts downloads the published files. It returns their content by name; a file that is no archive has the name "". If the
+// server cannot be reached, it takes what it has of a file, perhaps put there by hand, and also returns the error, in away.
+func (f *Fetcher) parts(ctx context.Context, path string, file *File) (parts map[string][]byte, away, err error) {
 	site := strings.TrimSuffix(f.Site, "/")
 	if site == "" {
 		site = Site
 	}
-	parts := map[string][]byte{}
+	parts = map[string][]byte{}
 	for _, name := range file.names() {
 		url := site + "/" + file.Source
 		if name != "" {
 			url += "/" + name
 		}
 		part := partOf(path, file, name)
-		if err := f.download(ctx, url, part); err != nil {
-			return nil, fmt.Errorf("%w\nWithout a network here, get %s elsewhere, put it at %s and give the same command again",
-				err, url, part)
-		}
-		text, err := os.ReadFile(part)
+		have, err := f.download(ctx, url, part)
 		if err != nil {
-			return nil, err
+			err = fmt.Errorf("%w\nWithout a network here, get %s elsewhere, put it at %s and give the same command again",
+				err, url, part)
+			if away = err; !have || ctx.Err() != nil {
+				return nil, nil, err
+			}
 		}
-		parts[name] = text
+		if parts[name], err = os.ReadFile(part); err != nil {
+			return nil, nil, err
+		}
 	}
-	return parts, nil
+	return parts, away, nil
 }
 
 // names returns the names of the published files, "" for one that is no archive.
@@ -127,20 +133,21 @@ func partOf(path string, file *File, name string) string {
 	return path + ".part"
 }
 
-// download gets a file, from where an earlier download of it stopped. It leaves a file alone that is whole.
-func (f *Fetcher) download(ctx context.Context, url, path string) error {
+// download gets a file, from where an earlier download of it stopped. It leaves a file alone that is whole. If the server cannot
+// be reached, there reports whether something of the file is there.
+func (f *Fetcher) download(ctx context.Context, url, path string) (there bool, err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o666)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer out.Close()
 	have, err := out.Seek(0, io.SeekEnd)
 	if err != nil {
-		return err
+		return false, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	request.Header.Set("Accept-Encoding", "identity") // so that a range counts bytes of the file
 	if have > 0 {
@@ -154,32 +161,29 @@ func (f *Fetcher) download(ctx context.Context, url, path string) error {
 	answer, err := client.Do(request)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
-		if have > 0 { // perhaps put there by hand; its checksum will tell
-			return nil
-		}
-		return err
+		return have > 0, err // its checksum will tell whether it is whole
 	}
 	defer func() { _ = answer.Body.Close() }() // what was read is checked
 	switch {
 	case answer.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0: // it was whole
-		return nil
+		return true, nil
 	case answer.StatusCode == http.StatusPartialContent && have > 0 &&
 		strings.HasPrefix(answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
 	case answer.StatusCode == http.StatusOK: // the server does not know ranges
 		have = 0
 		if err := out.Truncate(0); err != nil {
-			return err
+			return false, err
 		}
 	default:
-		return fmt.Errorf("%s: %s", url, answer.Status)
+		return false, fmt.Errorf("%s: %s", url, answer.Status)
 	}
 	n, err := io.Copy(out, io.LimitReader(answer.Body, mostBytes-have+1))
 	if err == nil && have+n > mostBytes {
 		err = fmt.Errorf("%s: more than %d bytes", url, mostBytes)
 	}
-	return errors.Join(err, out.Sync())
+	return false, errors.Join(err, out.Sync())
 }
 
 // pack cuts and packs what was published, and checks the result.

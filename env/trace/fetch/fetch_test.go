@@ -180,6 +180,16 @@ func TestFetchWithoutNetwork(t *testing.T) {
 	if want := fmt.Sprintf("get %s/someone/days/0123/days.csv elsewhere, put it at %s and", server.URL, part); err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%v, want %s", err, want)
 	}
+	const half = len(published) / 2
+	if err := os.WriteFile(part, []byte(published[:half]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Set(t.Context(), dir, set); !errors.Is(err, ErrSum) || !strings.Contains(err.Error(), "Without a network") {
+		t.Errorf("half of a file: %v, want the error of the network and that of the checksum", err)
+	}
+	if kept, err := os.ReadFile(part); string(kept) != published[:half] {
+		t.Errorf("half of a file: %q is kept, %v", kept, err)
+	}
 	if err := os.WriteFile(part, []byte(published), 0o666); err != nil {
 		t.Fatal(err)
 	}
