@@ -59,8 +59,8 @@ func (c *curve) closed() *curve {
 }
 
 // compared sets the figure of the episode with the given log, and returns the curve. For an env.Surrogate it is the figure that
-// matters. For env.Flow in an episode that begins with warm jobs it is the sum of the completion times of the other jobs, in hours:
-// those are the jobs that eval measures. The cost of the warm jobs, which may be most of the total, says little about them.
+// matters. For env.Flow in an episode that begins with warm jobs it is the sum of the completion times of the other jobs, in
+// hours: those are the jobs that eval measures. The cost of the warm jobs may be most of the total, and says little about them.
 func (c *curve) compared(log *sim.Log) *curve {
 	switch reward := c.reward.(type) {
 	case env.Surrogate:
@@ -83,8 +83,8 @@ func completions(log *sim.Log) (sum float64) {
 	return sum
 }
 
-// over returns the figure, or the total cost where there is none, divided by that of another curve on the same window. It returns 1
-// if the other one is 0.
+// over returns the figure, or the total cost where there is none, divided by that of another curve on the same window. It returns
+// 1 if the other one is 0.
 func (c *curve) over(other *curve) float64 {
 	switch {
 	case other.figure > 0:

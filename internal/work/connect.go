@@ -101,8 +101,8 @@ func (a *Access) Await(ctx context.Context, name string, wait time.Duration) (*n
 	}
 }
 
-// final reports whether trying again to connect cannot help after an error: the address is not valid, the broker refuses the token
-// or the credentials, a file cannot be read, or the broker's certificate is not trusted or for another name.
+// final reports whether trying again to connect cannot help after an error: the address is not valid, the broker refuses the
+// token or the credentials, a file cannot be read, or the broker's certificate is not trusted or for another name.
 func (a *Access) final(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
 		errors.As(err, new(*tls.CertificateVerificationError)) || a.Validate() != nil
