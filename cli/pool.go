@@ -184,7 +184,8 @@ func (p *labelPool) contact() string { return filepath.Join(p.dir, contactName) 
 const (
 	contactName = "broker"
 	urlName     = "url"
-	tokenName   = "token"
+	tokenName   = "token" // not there for a broker without a token
+	queueName   = "queue"
 )
 
 // writeContact writes that folder.
@@ -192,6 +193,9 @@ func (p *labelPool) writeContact() error {
 	err := os.MkdirAll(p.contact(), 0o700)
 	if err == nil {
 		err = atomicfile.WriteBytes(filepath.Join(p.contact(), urlName), 0o600, []byte(p.url()+"\n"))
+	}
+	if err == nil {
+		err = atomicfile.WriteBytes(filepath.Join(p.contact(), queueName), 0o600, []byte(p.access.Queue+"\n"))
 	}
 	if err == nil && p.access.Token != "" {
 		err = atomicfile.WriteBytes(filepath.Join(p.contact(), tokenName), 0o600, []byte(p.access.Token+"\n"))
@@ -202,7 +206,7 @@ func (p *labelPool) writeContact() error {
 // removeContact removes that folder, also one that a killed process left. The folder of the run must not be that of another
 // process.
 func (p *labelPool) removeContact() {
-	for _, name := range []string{urlName, tokenName, ""} {
+	for _, name := range []string{urlName, queueName, tokenName, ""} {
 		_ = os.Remove(filepath.Join(p.contact(), name))
 	}
 }

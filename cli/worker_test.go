@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -155,6 +156,32 @@ func TestASecondLearnerChangesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the old way stays: %v", err)
+	}
+}
+
+// TestWorkersOfAFolder checks that a run in progress is found by its folder alone, whatever its queue, and that a folder without a
+// token is tried without one.
+func TestWorkersOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	o := poolOptions{token: file(t, "token", "sixteen bytes and more")}
+	o.listen.Host, o.access.Queue = "127.0.0.1:0", "mine"
+	a := &app{App: cmdline.New(strings.NewReader(""), io.Discard, io.Discard)}
+	p, err := o.open(dir, a, func(error) {}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close(true)
+	if err := p.Start([]byte("job"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if s := must(t, "workers", "--dir", dir, "--json"); !strings.Contains(s.out, `"queue": "mine"`) {
+		t.Errorf("%s", s.out)
+	}
+	if err := os.Remove(filepath.Join(dir, contactName, tokenName)); err != nil {
+		t.Fatal(err)
+	}
+	if s := command(t, "workers", "--dir", dir); !strings.Contains(s.talk, "Authorization") {
+		t.Errorf("without a token: %s", s.talk)
 	}
 }
 

@@ -51,18 +51,38 @@ least 10 s) or lost (it has said nothing for 7 s; another worker gets its window
 	return cmd
 }
 
-func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
-	if o.dir != "" {
-		url, err := os.ReadFile(filepath.Join(o.dir, contactName, urlName))
-		if errors.Is(err, fs.ErrNotExist) {
-			return cmdline.NoRun(fmt.Errorf("%s: no run with workers is in progress there: it has no %s/%s", o.dir, contactName, urlName))
+// find sets how to reach the broker of the run in the folder.
+func (o *workersOptions) find() error {
+	read := func(name string) (string, error) {
+		text, err := os.ReadFile(filepath.Join(o.dir, contactName, name))
+		return strings.TrimSpace(string(text)), err
+	}
+	url, err := read(urlName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cmdline.NoRun(fmt.Errorf("%s: no run with workers is in progress there: it has no %s/%s", o.dir, contactName, urlName))
+	}
+	if err != nil {
+		return err
+	}
+	if o.access.Queue, err = read(queueName); err != nil {
+		return err
+	}
+	o.access.URL = url
+	if token := filepath.Join(o.dir, contactName, tokenName); o.token == "" {
+		if _, err := os.Stat(token); !errors.Is(err, fs.ErrNotExist) {
+			o.token = token
 		}
-		if err != nil {
+	}
+	return nil
+}
+
+func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
+	var err error
+	if o.dir != "" {
+		if err = o.find(); err != nil {
 			return err
 		}
-		o.access.URL, o.token = strings.TrimSpace(string(url)), filepath.Join(o.dir, contactName, tokenName)
 	}
-	var err error
 	if o.access.Token, err = readToken(o.token); err != nil {
 		return err
 	}
