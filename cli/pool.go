@@ -71,6 +71,9 @@ func (o *poolOptions) open(dir string, a *app, warn func(error), told func(work.
 	if o.workers == 0 && o.listen.Host == "" && o.access.URL == "" {
 		return nil, nil
 	}
+	if err := work.ValidateQueue(o.access.Queue); err != nil {
+		return nil, cmdline.Usage("--queue: %w", err)
+	}
 	token, err := readToken(o.token)
 	if err != nil {
 		return nil, err

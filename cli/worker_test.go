@@ -114,6 +114,7 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 	for _, args := range [][]string{
 		{"train", "--or-begin", "--dir", "pooled"}, {"train", "--workers", "-1"}, {"train", "--listen", "127.0.0.1:0"},
 		{"train", "--listen", "0.0.0.0:0", "--token-file", file(t, "token", "sixteen bytes and more")},
+		{"train", "--workers", "1", "--queue", "a.b"},
 		{"train", "--listen", "127.0.0.1:0", "--broker", "nats://127.0.0.1:1"}, {"train", "--broker", "nats://nats.example:4222"},
 		{"worker", "--connect", "nats://nats.example:4222"}, {"workers"},
 	} {
