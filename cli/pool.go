@@ -244,13 +244,18 @@ func (p *labelPool) authority() string {
 	return p.access.CA
 }
 
-// maxStarts is how often a worker may end with an error, one time after another, before the pool gives up.
-const maxStarts = 3
+// maxStarts is how often a worker may end with an error, one time after another, before the pool gives up. A worker that has run
+// for the time soundTime before does not count.
+const (
+	maxStarts = 3
+	soundTime = 10 * time.Minute
+)
 
 // keep runs a worker process again and again until ctx ends. A process that is killed is started again; the pool ends if several
 // processes end with an error one after another.
 func (p *labelPool) keep(ctx context.Context, program string, args []string) {
 	for failures := 0; ctx.Err() == nil; {
+		began := time.Now()
 		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.WaitDelay = 5 * time.Second
 		var talk bytes.Buffer
@@ -272,6 +277,9 @@ func (p *labelPool) keep(ctx context.Context, program string, args []string) {
 		case errors.As(err, &exit) && exit.ExitCode() < 0: // a signal ended it
 			p.warn(fmt.Errorf("a worker process was killed (%w): starting another", err))
 		default:
+			if time.Since(began) > soundTime {
+				failures = 0
+			}
 			if failures++; failures >= maxStarts {
 				p.pool.Fail(fmt.Errorf("worker process: %w: %s", err, text))
 				return
