@@ -63,11 +63,14 @@ var fields = []string{"v", "build", "worker", "job", "unit", "sha256", "seconds"
 // encode returns the message as bytes.
 func (m *message) encode() []byte {
 	m.Version = version
-	head, err := json.Marshal(m)
-	if err != nil {
+	var out bytes.Buffer
+	head := json.NewEncoder(&out) // it ends the line
+	head.SetEscapeHTML(false)     // a reason full of < would not fit into a head
+	if err := head.Encode(m); err != nil {
 		panic("work: head of a message: " + err.Error()) // texts and finite numbers always have a JSON form
 	}
-	return append(append(head, '\n'), m.body...)
+	out.Write(m.body)
+	return out.Bytes()
 }
 
 var (

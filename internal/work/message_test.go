@@ -82,8 +82,10 @@ func TestLinesOfErrors(t *testing.T) {
 	if err := quick.Check(check, nil); err != nil {
 		t.Error(err)
 	}
-	if text := strings.Repeat("\x00é\n", 4000); !check(text) {
-		t.Error("a long text does not fit")
+	for _, part := range []string{"\x00é\n", "<", "\"", "\\", "\u2028"} {
+		if !check(strings.Repeat(part, 4000)) {
+			t.Errorf("a long text of %q does not fit", part)
+		}
 	}
 }
 
