@@ -23,6 +23,9 @@ import (
 // hasty makes a pool that waits only briefly before it gives a unit to a second worker.
 func hasty(o *PoolOptions) { o.Patience = 2 * time.Second }
 
+// patient makes a broker that takes a worker for lost only after a time that a busy machine keeps.
+func patient(o *PoolOptions) { o.AckWait = 4 * time.Second }
+
 // puller connects as a worker does and pulls a unit.
 func (s *site) puller(t *testing.T) (*nats.Conn, jetstream.Msg) {
 	t.Helper()
@@ -177,7 +180,7 @@ func TestLyingAnswersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Worker, m.Digest, m.body = "puller", digest([]byte("another")), []byte(right(m.Unit))
-	reply, err := conn.Request(DefaultQueue+".answer", m.encode(), 5*time.Second)
+	reply, err := conn.Request(DefaultQueue+".answer", m.encode(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +188,7 @@ func TestLyingAnswersAreRefused(t *testing.T) {
 		t.Errorf("a wrong digest: %+v, error %v", v, err)
 	}
 	for text, want := range map[string]string{"no message": "no end of its head", "{}\n": "v: missing"} {
-		reply, err := conn.Request(DefaultQueue+".answer", []byte(text), 5*time.Second)
+		reply, err := conn.Request(DefaultQueue+".answer", []byte(text), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +290,7 @@ func TestAUnitThatFailsEndsThePool(t *testing.T) {
 // TestAFullDiskEndsThePool checks that the error of the learner's disk reaches who waits, and that the answer is not lost: the
 // worker keeps it for the next learner.
 func TestAFullDiskEndsThePool(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, patient)
 	full := errors.New("store labels: no space left on device")
 	if err := s.pool.Start([]byte("text"), func(int, []byte) (refused, failed error) { return nil, full }); err != nil {
 		t.Fatal(err)
@@ -309,7 +312,7 @@ func TestAFullDiskEndsThePool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.pool, err = NewPool(t.Context(), PoolOptions{Conn: conn, Build: testBuild, AckWait: time.Second}); err != nil {
+	if s.pool, err = NewPool(t.Context(), PoolOptions{Conn: conn, Build: testBuild, AckWait: s.pool.AckWait}); err != nil {
 		t.Fatal(err)
 	}
 	s.start(t, 1)
@@ -321,10 +324,10 @@ func TestAFullDiskEndsThePool(t *testing.T) {
 
 // TestASlowDiskCostsNothing checks that a unit is not given out again while the learner stores its answer.
 func TestASlowDiskCostsNothing(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, patient)
 	var computed atomic.Int32
 	slow := func(unit int, answer []byte) (refused, failed error) {
-		time.Sleep(3 * s.pool.AckWait)
+		time.Sleep(2 * s.pool.AckWait)
 		return s.take(unit, answer)
 	}
 	if err := s.pool.Start([]byte("text"), slow); err != nil {
@@ -361,7 +364,7 @@ func TestAClockMayBeWrong(t *testing.T) {
 	}
 	m.body = []byte(right(m.Unit))
 	m.Digest = digest(m.body)
-	if _, err := conn.Request(DefaultQueue+".answer", m.encode(), 5*time.Second); err != nil {
+	if _, err := conn.Request(DefaultQueue+".answer", m.encode(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	run(t, s.worker(t, "honest"))

@@ -71,7 +71,7 @@ func (s *site) worker(t *testing.T, name string) *Worker {
 		t.Fatal(err)
 	}
 	return &Worker{
-		Conn: conn, Name: name, Build: testBuild, AckWait: time.Second,
+		Conn: conn, Name: name, Build: testBuild, AckWait: s.pool.AckWait,
 		Open: func(_ context.Context, job []byte) (Compute, error) {
 			return func(_ context.Context, unit int) ([]byte, error) { return fmt.Appendf(nil, "%s %d", job, unit), nil }, nil
 		},
