@@ -176,7 +176,7 @@ func (st *stage) play(ctx context.Context) (ended string, err error) {
 		st.interrupt(id)
 	}
 	for n, idle := 0, 0; n < st.opts.Most; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil { // at each decision, because a learned policy may take long for one
 			return "", context.Cause(ctx)
 		}
 		if err := st.sched.Schedule(tx); err != nil {

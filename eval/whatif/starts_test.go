@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/policy"
 )
 
 // TestStarts checks the forecasts of two jobs that wait for one after the other, from a history in which jobs of a user last for
@@ -47,6 +49,34 @@ func TestStarts(t *testing.T) {
 	end()
 	if all, err := new(Forecaster).Starts(gone, &s.View, named("fifo"), learner, nil); err == nil {
 		t.Errorf("after the context has ended: %+v, want an error", all)
+	}
+}
+
+// impatient is a scheduler that ends a context when it has been asked some times.
+type impatient struct {
+	cluster.Scheduler
+	left int
+	end  func()
+}
+
+func (x *impatient) Schedule(tx *cluster.Txn) error {
+	if x.left--; x.left <= 0 {
+		x.end()
+	}
+	return x.Scheduler.Schedule(tx)
+}
+
+// TestForecastsEndWithTheContext checks that no decision is made after the context has ended.
+func TestForecastsEndWithTheContext(t *testing.T) {
+	s := snapshot(t, server("a", 1, ""), runs("x", "a", 1, 900, "")+","+waits("first", 1, 900, "")+","+waits("second", 1, 900, ""), "")
+	ctx, end := context.WithCancel(t.Context())
+	x := &impatient{left: 2, end: end}
+	p := policy.Policy{Name: "impatient", New: func() (out cluster.Scheduler, err error) {
+		x.Scheduler, err = baselines.New("fifo")
+		return x, err
+	}}
+	if all, err := new(Forecaster).Starts(ctx, &s.View, p, nil, nil); err == nil || x.left != 0 {
+		t.Errorf("%+v, %d decisions after the end, error %v", all, -x.left, err)
 	}
 }
 
