@@ -19,13 +19,16 @@ import (
 // teller forecasts the same for all jobs that wait, or fails.
 type teller struct {
 	fails  bool
+	panics bool
 	memory bool // it was given what was learned
 }
 
 func (f *teller) Forecast(_ context.Context, s *cluster.View, _ policy.Policy, waits func(string) bool, m *belief.Memory) (
 	all []decide.Start, err error,
 ) {
-	f.memory = m != nil
+	if f.memory = m != nil; f.panics {
+		panic("a policy's")
+	}
 	for _, id := range s.Pending() {
 		if name := s.Spec(id).Name; waits(name) {
 			all = append(all, decide.NewStart(name, time.Minute, cluster.Never))
@@ -61,5 +64,9 @@ func TestAnswersSayWhenJobsStart(t *testing.T) {
 	if got := starts(""); len(got) > 0 {
 		t.Errorf("%+v, though the forecast failed", got)
 	}
-	contains(t, s.metrics(t), "clustergym_unforecast_decisions_total 1")
+	f.panics = true
+	if got := starts(""); len(got) > 0 {
+		t.Errorf("%+v, though the forecast panicked", got)
+	}
+	contains(t, s.metrics(t), "clustergym_unforecast_decisions_total 2")
 }

@@ -3,6 +3,8 @@ package decide
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
@@ -63,8 +65,16 @@ func (d *Decider) foretell(ctx context.Context, out *decided, s *cluster.View, g
 		learned = given.Memory()
 	}
 	answer := out.result.Answer
-	var err error
-	if answer.Starts, err = d.Forecaster.Forecast(within, s, out.by.Given(given), Waits(answer.Plan), learned); err != nil {
+	err := func() (err error) {
+		defer func() { // the decision is made: it must not be lost because the policy cannot be played on
+			if v := recover(); v != nil {
+				err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			}
+		}()
+		answer.Starts, err = d.Forecaster.Forecast(within, s, out.by.Given(given), Waits(answer.Plan), learned)
+		return err
+	}()
+	if err != nil {
 		d.metrics.unforecast.Inc()
 		d.Log.Debug("starts not forecast", "error", err)
 	}
