@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/internal/work"
 )
 
 func lockFolder(dir string) (unlock func(), err error) {
@@ -95,7 +96,7 @@ func (o *benchOptions) open(a *app, tasks []bench.Task) (opened []*bench.Opened,
 
 // play plays the entries and shows the progress. If some of them failed, it returns the rest with an error.
 func (o *benchOptions) play(ctx context.Context, a *app, tasks []*bench.Opened, entries []bench.Entry) (*bench.File, error) {
-	build, err := buildDigest()
+	build, err := work.Executable()
 	if err != nil {
 		return nil, err
 	}

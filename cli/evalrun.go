@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -120,7 +118,7 @@ func (o *evalOptions) open() ([]suite, error) {
 
 // plan returns the evaluation plan for the suites and policies.
 func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan, error) {
-	build, err := buildDigest()
+	build, err := work.Executable() // a stored result of another build may differ and is not reused
 	if err != nil {
 		return eval.Plan{}, err
 	}
@@ -137,24 +135,6 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 		plan.Suites = append(plan.Suites, s.Suite)
 	}
 	return plan, nil
-}
-
-// buildDigest returns a digest of the program's executable. A stored result of another build may differ and is not reused.
-func buildDigest() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("identify the program: %w", err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("identify the program: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("identify the program: %w", err)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
 // play runs the plan and shows its progress. It returns in failed the cases that failed, each with its error.
