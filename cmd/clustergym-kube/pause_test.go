@@ -125,6 +125,10 @@ func TestPausedLeaderWritesNothing(t *testing.T) {
 	if err := leader.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var status syscall.WaitStatus // the signal takes effect only some time after it was sent
+	if _, err := syscall.Wait4(leader.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("the leader did not stop: status %v, error %v", status, err)
+	}
 	write()
 	time.Sleep(shortLease.held) // another one may take the lease only now
 	server.mu.Lock()
