@@ -112,6 +112,12 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 			return nil, fmt.Errorf("open pool: %w", err)
 		}
 	}
+	// The broker knows the subscriptions before anybody else can ask for the owner.
+	if err := o.Conn.FlushWithContext(within(ctx, time.Minute)); err != nil {
+		p.cancel()
+		o.Conn.Close()
+		return nil, fmt.Errorf("open pool: %w", err)
+	}
 	p.tasks.Go(p.tend)
 	return p, nil
 }
