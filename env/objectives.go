@@ -118,16 +118,22 @@ func (p P99) ScoreBacklog(s *cluster.View, at time.Duration, jobs []backlog.Job)
 
 // Figure implements Surrogate: the 99th percentile of the completion times in hours, without warm jobs.
 func (P99) Figure(log *sim.Log) float64 {
-	var jct []float64
-	for i := range log.Records {
-		if r := &log.Records[i]; r.Kind == sim.Finish && int(r.Job) >= log.Config.Warm {
-			jct = append(jct, (r.At - log.Jobs[r.Job].Submit).Hours())
-		}
-	}
+	jct := CompletionTimes(log)
 	if len(jct) == 0 {
 		return 0
 	}
 	return stats.Quantile(jct, 0.99)
+}
+
+// CompletionTimes returns the completion times of the jobs that finished in an episode, in hours and in the order in which they
+// finished, without warm jobs (sim.Config.Warm).
+func CompletionTimes(log *sim.Log) (hours []float64) {
+	for i := range log.Records {
+		if r := &log.Records[i]; r.Kind == sim.Finish && int(r.Job) >= log.Config.Warm {
+			hours = append(hours, (r.At - log.Jobs[r.Job].Submit).Hours())
+		}
+	}
+	return hours
 }
 
 // Tenants is minus the weighted number of jobs that wait or run, integrated over time, in hours: a job has the weight of its

@@ -67,20 +67,12 @@ func (c *curve) compared(log *sim.Log) *curve {
 		c.figure = reward.Figure(log)
 	case env.Flow:
 		if log.Config.Warm > 0 {
-			c.figure = completions(log)
+			for _, hours := range env.CompletionTimes(log) {
+				c.figure += hours
+			}
 		}
 	}
 	return c
-}
-
-// completions returns the sum of the completion times of the jobs that finished, without warm jobs, in hours.
-func completions(log *sim.Log) (sum float64) {
-	for i := range log.Records {
-		if r := &log.Records[i]; r.Kind == sim.Finish && int(r.Job) >= log.Config.Warm {
-			sum += (r.At - log.Jobs[r.Job].Submit).Hours()
-		}
-	}
-	return sum
 }
 
 // over returns the figure, or the total cost where there is none, divided by that of another curve on the same window. It returns

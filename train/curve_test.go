@@ -10,6 +10,19 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
+// logOf plays an episode and returns its log.
+func logOf(t *testing.T, s cluster.Scheduler, episode sim.Episode) *sim.Log {
+	t.Helper()
+	run, err := episode.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Run(t.Context(), s, 0); err != nil {
+		t.Fatal(err)
+	}
+	return run.Log()
+}
+
 // TestComparedByTheJobsThatEvalMeasures checks that policies are compared by the completion times that eval reports, without those
 // of the jobs that fill the cluster before the window.
 func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
@@ -30,14 +43,7 @@ func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
 			if curves[i], err = g.follow(s, episode); err != nil {
 				t.Fatal(err)
 			}
-			run, err := episode.New()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := run.Run(t.Context(), s, 0); err != nil {
-				t.Fatal(err)
-			}
-			means[i] = eval.Measure(run.Log()).MeanJCT
+			means[i] = eval.Measure(logOf(t, s, episode)).MeanJCT
 		}
 		if got, want := curves[1].over(curves[0]), means[1]/means[0]; math.Abs(got-want) > 1e-9 || want == 1 {
 			t.Errorf("%d warm jobs: compared by %v, eval by %v", warm, got, want)

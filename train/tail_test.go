@@ -282,15 +282,8 @@ func TestObjectiveOfARun(t *testing.T) {
 		if curves[i], err = g.follow(s, episode); err != nil {
 			t.Fatal(err)
 		}
-		run, err := episode.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := run.Run(t.Context(), s, 0); err != nil {
-			t.Fatal(err)
-		}
 		var jct []float64
-		for _, r := range run.Log().Records {
+		for _, r := range logOf(t, s, episode).Records {
 			if r.Kind == sim.Finish {
 				jct = append(jct, (r.At - episode.Jobs[r.Job].Submit).Hours())
 			}
