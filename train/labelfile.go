@@ -52,10 +52,15 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 
 // write stores the choices of a window atomically.
 func (l *labels) write(path string, samples []learn.Sample) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return fmt.Errorf("store labels: %w", err)
+	return store(path, func(w io.Writer) error { return l.encode(w, samples) })
+}
+
+// store puts a label file in place once it is whole.
+func store(path string, write func(io.Writer) error) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o777)
+	if err == nil {
+		err = atomicfile.Write(path, 0o666, write)
 	}
-	err := atomicfile.Write(path, 0o666, func(w io.Writer) error { return l.encode(w, samples) })
 	if err != nil {
 		return fmt.Errorf("store labels: %w", err)
 	}

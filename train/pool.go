@@ -6,13 +6,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -67,14 +66,10 @@ func (l *labels) take(window int, file []byte) (refused, failed error) {
 	if err := l.check(file); err != nil {
 		return err, nil
 	}
-	path := l.path(window)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, fmt.Errorf("store labels: %w", err)
-	}
-	if err := atomicfile.WriteBytes(path, 0o666, file); err != nil {
-		return nil, fmt.Errorf("store labels: %w", err)
-	}
-	return nil, nil
+	return nil, store(l.path(window), func(w io.Writer) error {
+		_, err := w.Write(file)
+		return err
+	})
 }
 
 // check returns an error unless the file is what write writes for some choices with finite numbers.

@@ -150,8 +150,9 @@ func TestLabelsMayBeLostInAPool(t *testing.T) {
 	sameLabels(t, half.Dir, opt.Dir)
 }
 
-// TestLabelsFromOthersAreChecked checks that a run refuses label files that it would not have stored itself.
-func TestLabelsFromOthersAreChecked(t *testing.T) {
+// afterLabels returns a run that has made one update from labels, and is open. It is closed when the test ends.
+func afterLabels(t *testing.T) *run {
+	t.Helper()
 	cfg, opt := tiny(t)
 	cfg.Updates = 1
 	mustRun(t, cfg, opt)
@@ -160,8 +161,14 @@ func TestLabelsFromOthersAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	file, err := os.ReadFile(labelFiles(t, opt.Dir)[0])
+	t.Cleanup(r.close)
+	return r
+}
+
+// TestLabelsFromOthersAreChecked checks that a run refuses label files that it would not have stored itself.
+func TestLabelsFromOthersAreChecked(t *testing.T) {
+	r := afterLabels(t)
+	file, err := os.ReadFile(labelFiles(t, r.opt.Dir)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,15 +235,7 @@ func TestLabelsFromOthersAreChecked(t *testing.T) {
 
 // TestALabellerKnowsItsJob checks that a worker refuses a job that is damaged, or whose scenarios have other jobs here.
 func TestALabellerKnowsItsJob(t *testing.T) {
-	cfg, opt := tiny(t)
-	cfg.Updates = 1
-	mustRun(t, cfg, opt)
-	opt.Resume = true
-	r, err := start(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
+	r := afterLabels(t)
 	job, err := r.labels.describe(r.files)
 	if err != nil {
 		t.Fatal(err)
