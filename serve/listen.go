@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/loopback"
 )
 
 // Address is where a server listens, and with which certificate.
@@ -42,8 +44,7 @@ func (a *Address) Validate(token string) error {
 // Loopback reports whether only this machine can reach the address. The form of the address must be valid.
 func (a *Address) Loopback() bool {
 	host, _, _ := net.SplitHostPort(a.Host)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return loopback.Is(host)
 }
 
 // Listen opens the address. New connections use a replaced certificate.

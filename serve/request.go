@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/loopback"
 )
 
 type requestKey struct{}
@@ -149,7 +151,7 @@ func (s *Server) local(next http.Handler) http.Handler {
 			host = h
 		}
 		host = strings.Trim(host, "[]")
-		if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		if loopback.Is(host) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -46,6 +46,7 @@ func house() rules {
 			{0, "internal/sharedtest", "tests: the folder of real traces"},
 			{0, "internal/stats", "the few statistics that training and evaluation share"},
 			{0, "internal/strictjson", "JSON of a known format, under limits while reading"},
+			{0, "internal/loopback", "which hosts are this machine"},
 			{0, "internal/table", "rows of cells as text and Markdown"},
 			{0, "internal/tbevent", "event files of TensorBoard"},
 			{0, "internal/unpack", "compressed files under limits while reading"},

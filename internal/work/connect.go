@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/clustergym/clustergym/internal/loopback"
 )
 
 // DefaultQueue is the name of the queue of units, if no other is given.
@@ -42,8 +43,7 @@ func (a *Access) Validate() error {
 	if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" || u.User != nil {
 		return fmt.Errorf("address %q, want nats://HOST:PORT or tls://HOST:PORT, without a password", a.URL)
 	}
-	ip := net.ParseIP(u.Hostname())
-	if loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme == "nats" && !loopback {
+	if u.Scheme == "nats" && !loopback.Is(u.Hostname()) {
 		return fmt.Errorf("address %q is on another machine: want tls://, which encrypts", a.URL)
 	}
 	return ValidateQueue(a.Queue)
