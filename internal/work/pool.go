@@ -97,29 +97,32 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 		return nil, err
 	}
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for subject, handle := range map[string]func(*nats.Msg){
-		"owner": func(m *nats.Msg) { p.reply(m, &message{}) },
-		"hello": p.hello, "beat": p.beat, "table": p.table,
-		"answer": p.queued,
-	} {
-		s, err := o.Conn.Subscribe(o.Queue+"."+subject, handle)
-		if err == nil {
-			err = s.SetPendingLimits(1<<16, 64*MaxPayload)
-		}
-		if err != nil {
-			p.cancel()
-			o.Conn.Close()
-			return nil, fmt.Errorf("open pool: %w", err)
-		}
-	}
-	// The broker knows the subscriptions before anybody else can ask for the owner.
-	if err := o.Conn.FlushWithContext(within(ctx, time.Minute)); err != nil {
+	if err := p.subscribe(ctx); err != nil {
 		p.cancel()
 		o.Conn.Close()
 		return nil, fmt.Errorf("open pool: %w", err)
 	}
 	p.tasks.Go(p.tend)
 	return p, nil
+}
+
+// subscribe makes the pool handle what workers and others send. When it returns, the broker knows the subscriptions, so whoever
+// asks then for the owner of the queue gets an answer.
+func (p *Pool) subscribe(ctx context.Context) error {
+	for subject, handle := range map[string]func(*nats.Msg){
+		"owner": func(m *nats.Msg) { p.reply(m, &message{}) },
+		"hello": p.hello, "beat": p.beat, "table": p.table,
+		"answer": p.queued,
+	} {
+		s, err := p.Conn.Subscribe(p.Queue+"."+subject, handle)
+		if err == nil {
+			err = s.SetPendingLimits(1<<16, 64*MaxPayload)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.Conn.FlushWithContext(within(ctx, time.Minute))
 }
 
 // within returns a context that ends after a time. Nobody has to cancel it before.
