@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/internal/table"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -57,16 +58,8 @@ func printExplained(a *app) error {
 // indented returns a text as lines of at most width characters, each behind a number of blanks.
 func indented(text string, blanks, width int) string {
 	var b strings.Builder
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && blanks+len(line)+1+len(word) > width {
-			b.WriteString(strings.Repeat(" ", blanks) + line + "\n")
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+	for _, line := range table.Wrap(text, width-blanks) {
+		b.WriteString(strings.Repeat(" ", blanks) + line + "\n")
 	}
-	return b.String() + strings.Repeat(" ", blanks) + line + "\n"
+	return b.String()
 }

@@ -78,18 +78,26 @@ func Fold(rows [][]string, width int) [][]string {
 	}
 	var folded [][]string
 	for _, row := range rows {
-		line := ""
 		cells := row[:last:last]
-		for word := range strings.FieldsSeq(row[last]) {
-			if line != "" && visible(line)+1+visible(word) > room {
-				folded = append(folded, append(cells, line))
-				line, cells = "", make([]string, last)
-			}
-			line = strings.TrimPrefix(line+" "+word, " ")
+		for _, line := range Wrap(row[last], room) {
+			folded = append(folded, append(cells, line))
+			cells = make([]string, last)
 		}
-		folded = append(folded, append(cells, line))
 	}
 	return folded
+}
+
+// Wrap returns the words of a text in lines of at most width characters, where words are not longer: at least one line, which is
+// empty for a text without words.
+func Wrap(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && visible(line)+1+visible(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
 }
 
 // widths returns the width of each column.
