@@ -118,10 +118,7 @@ func checkPath() finding {
 
 // checkTraces checks which sets of public traces are where scenarios look for them.
 func checkTraces() finding {
-	dir := os.Getenv(scenario.SharedVariable)
-	if dir == "" {
-		dir = filepath.Join("..", "shared")
-	}
+	dir := scenario.SharedFolder()
 	var lacks []string
 	sets := public.Sets()
 	for _, set := range sets {

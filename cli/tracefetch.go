@@ -70,9 +70,7 @@ func runTraceFetch(ctx context.Context, a *app, opts fetchOptions, names []strin
 		}
 	}
 	if opts.to == "" {
-		if opts.to = os.Getenv(scenario.SharedVariable); opts.to == "" {
-			opts.to = "../shared"
-		}
+		opts.to = scenario.SharedFolder()
 	}
 	f := public.Fetcher{Site: opts.site, Said: func(line string) { a.Say("%s", line) }}
 	var all []fetched

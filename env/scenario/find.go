@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,9 @@ import (
 
 // SharedVariable is the environment variable with the path of the folder of shared files, such as traces.
 const SharedVariable = "CLUSTERGYM_SHARED"
+
+// SharedFolder returns the shared folder in which this program puts files: the value of SharedVariable, or ../shared.
+func SharedFolder() string { return cmp.Or(os.Getenv(SharedVariable), filepath.Join("..", "shared")) }
 
 // find returns the path of the file that the setting key names. It looks for name as given, then in the folder of the scenario's
 // file, then in the given folder of the shared folder.
