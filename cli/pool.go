@@ -40,6 +40,24 @@ func (o *poolOptions) addFlags(f *pflag.FlagSet) {
 	addBrokerFlags(f, &o.access)
 }
 
+// addConnectFlags adds the flags by which a command reaches the broker of a run that another process makes.
+func addConnectFlags(f *pflag.FlagSet, access *work.Access, token *string) {
+	f.StringVar(&access.URL, "connect", "", "address of the broker, tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine")
+	f.StringVar(token, "token-file", "", "file of the token; takes precedence over "+tokenVariable)
+	addBrokerFlags(f, access)
+}
+
+// readAccess reads the token and checks what addConnectFlags has set.
+func readAccess(access *work.Access, tokenFile string) (err error) {
+	if access.Token, err = readToken(tokenFile); err != nil {
+		return err
+	}
+	if err := access.Validate(); err != nil {
+		return cmdline.Usage("--connect: %w", err)
+	}
+	return nil
+}
+
 // addBrokerFlags adds the flags of an external broker.
 func addBrokerFlags(f *pflag.FlagSet, access *work.Access) {
 	f.StringVar(&access.Creds, "creds", "", "file of credentials for an external broker")

@@ -43,18 +43,15 @@ here, at the same path.
 
 --connect is the address that clustergym train --listen or --broker uses. Addresses of other machines need TLS. The token is that
 of clustergym train, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the
-worker waits, at most for the time --wait.
-It ends when the learner has all labels, on SIGINT and SIGTERM, and with an error if the
-learner refuses it.`),
+worker waits, at most for the time --wait. It ends when the learner has all labels, on SIGINT and SIGTERM, and with an error if
+the learner refuses it.`),
 		Example: `  clustergym worker --connect tls://learner.example:4222 --token-file token --ca cert.pem
   clustergym worker --connect tls://nats.example:4222 --creds worker.creds --queue mine`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runWorker(cmd.Context(), a, &opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.access.URL, "connect", "", "address of the broker, tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine")
-	f.StringVar(&opts.token, "token-file", "", "file of the token; takes precedence over "+tokenVariable)
-	addBrokerFlags(f, &opts.access)
+	addConnectFlags(f, &opts.access, &opts.token)
 	f.StringVar(&opts.name, "name", "", "name in the learner's table (default made of the machine's name and the process)")
 	f.DurationVar(&opts.wait, "wait", 10*time.Minute, "how long to wait for a learner that cannot be reached, 0 for without end")
 	f.BoolVar(&opts.parent, "with-parent", false, "end when standard input ends, as the workers that train starts do")
@@ -63,12 +60,8 @@ learner refuses it.`),
 }
 
 func runWorker(ctx context.Context, a *app, o *workerOptions) error {
-	var err error
-	if o.access.Token, err = readToken(o.token); err != nil {
+	if err := readAccess(&o.access, o.token); err != nil {
 		return err
-	}
-	if err := o.access.Validate(); err != nil {
-		return cmdline.Usage("--connect: %w", err)
 	}
 	if o.name == "" {
 		host, _ := os.Hostname()

@@ -43,9 +43,7 @@ least 10 s) or lost (it has said nothing for 7 s; another worker gets its window
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.dir, "dir", "", "folder of the run")
-	f.StringVar(&opts.access.URL, "connect", "", "address of the broker, tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine")
-	f.StringVar(&opts.token, "token-file", "", "file of the token; takes precedence over "+tokenVariable)
-	addBrokerFlags(f, &opts.access)
+	addConnectFlags(f, &opts.access, &opts.token)
 	cmd.MarkFlagsOneRequired("dir", "connect")
 	cmd.MarkFlagsMutuallyExclusive("dir", "connect")
 	return cmd
@@ -77,17 +75,13 @@ func (o *workersOptions) find() error {
 }
 
 func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
-	var err error
 	if o.dir != "" {
-		if err = o.find(); err != nil {
+		if err := o.find(); err != nil {
 			return err
 		}
 	}
-	if o.access.Token, err = readToken(o.token); err != nil {
+	if err := readAccess(&o.access, o.token); err != nil {
 		return err
-	}
-	if err := o.access.Validate(); err != nil {
-		return cmdline.Usage("--connect: %w", err)
 	}
 	conn, err := o.access.Connect("workers")
 	if err != nil {
