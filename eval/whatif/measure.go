@@ -3,6 +3,7 @@ package whatif
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
@@ -90,14 +91,9 @@ func (m *Meter) Measure(ctx context.Context, e *sim.Episode, seed uint64) (c Cov
 		if err != nil {
 			return c, err
 		}
-		kept := starts[:0]
+		starts = slices.DeleteFunc(starts, func(x Start) bool { return !wanted[x.Job] })
+		m.calibration.correct(&s.State().View, starts)
 		for _, x := range starts {
-			if wanted[x.Job] {
-				kept = append(kept, x)
-			}
-		}
-		m.calibration.correct(&s.State().View, kept)
-		for _, x := range kept {
 			open[x.Job] = asked{x, s.State().Now()}
 		}
 	}

@@ -3,7 +3,6 @@ package decide
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -90,24 +89,16 @@ func PlanWithin(s *cluster.State, p *policy.Policy, seed uint64, stops int) (*ex
 	out.takeBack()
 	facts := explain.New(&s.View)
 	tx := s.Begin(nil)
-	defer func() {
-		tx.Rollback(0)
-		tx.End()
-	}()
+	defer proposal{tx: tx}.takeBack()
 	held := (&Limits{Stops: stops}).Apply(tx, all.Proposals, nil)
 	plan, why, err := facts.Plan(context.Background(), p.Name, tx)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("plan with %s: %w", p.Name, err)
 	}
-	plan.Wake = seconds(all.Wake)
-	return plan, why, held, nil
-}
-
-func seconds(d *time.Duration) *float64 {
-	if d == nil {
-		return nil
+	if all.Wake != nil {
+		plan.Wake = new(all.Wake.Seconds())
 	}
-	return new(d.Seconds())
+	return plan, why, held, nil
 }
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
