@@ -279,7 +279,8 @@ func (w watch) Schedule(tx *cluster.Txn) error {
 
 // TestStopsForSomebody checks that no job is stopped in vain, even if the free GPUs are on different servers.
 func TestStopsForSomebody(t *testing.T) {
-	for _, name := range []string{"srtf", "srsf", "las", "gittins", "serverfilling", "synergy", "srtf+menu", "las+menu", "srsf:place=pack"} {
+	for _, name := range []string{"srtf", "srsf", "las", "gittins", "serverfilling", "synergy", "srtf+menu", "las+menu", "srsf:place=pack",
+		"srsf:evict=true", "las:evict=true+menu"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				cfg := drawConfig(t)

@@ -108,10 +108,13 @@ type plan struct {
 	refused map[placement.Kind]bool // scratch of fill
 	filling bool                    // see filled
 	prefix  []ticket                // scratch of filled
+	evict   bool                    // see begin
+	evictor evictor
 }
 
 func (p *plan) reset(seed uint64) {
 	p.place.Reset(seed)
+	p.evictor = evictor{}
 	p.barred, p.refused = map[cluster.JobID]bool{}, map[placement.Kind]bool{}
 }
 
@@ -180,7 +183,11 @@ func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
 		if p.refused[kind] {
 			continue
 		}
-		started, err := p.place.Place(tx, id)
+		start := p.begin
+		if p.amounts {
+			start = p.place.Place // fill evicts, when all others have their places
+		}
+		started, err := start(tx, id)
 		switch {
 		case err != nil:
 			return false, err
@@ -212,7 +219,7 @@ func (p *plan) fill(tx *cluster.Txn) error {
 			if s.Phase(t.job) != cluster.Pending || p.refused[kind] || slices.Contains(p.stop, t.job) {
 				continue
 			}
-			started, err := p.place.Place(tx, t.job)
+			started, err := p.begin(tx, t.job)
 			if err != nil {
 				return err
 			}
@@ -220,6 +227,25 @@ func (p *plan) fill(tx *cluster.Txn) error {
 		}
 	}
 	return placement.Finish(p.place, tx)
+}
+
+// begin starts a waiting job where the placer puts it. If the placer finds no place and the plan may evict, begin also stops
+// running jobs for it.
+func (p *plan) begin(tx *cluster.Txn, id cluster.JobID) (started bool, err error) {
+	if started, err = p.place.Place(tx, id); started || err != nil || !p.evict || tx.View().NoPreemption() {
+		return started, err
+	}
+	mark := tx.Mark()
+	stopped, err := p.evictor.run(tx, p.tickets, id)
+	if err != nil || len(stopped) == 0 {
+		return false, err
+	}
+	if started, err = p.place.Place(tx, id); err != nil || !started {
+		tx.Rollback(mark) // the placer would rather wait
+		return false, err
+	}
+	p.stop = append(p.stop, stopped...)
+	return true, nil
 }
 
 // room is what is left of the cluster's totals while a plan fills them.

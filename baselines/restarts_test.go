@@ -21,7 +21,8 @@ func TestRestartsAreBounded(t *testing.T) {
 		"srtf", "srsf", "las", "las:levels=single:quantum=0", "gittins:least=1", "synergy", "srsf+menu", "srsf+move",
 		"srtf:gain=1", "srsf:quantum=2:gain=4+move", "las:gain=4", "gittins:least=1:quantum=4:gain=4", "synergy:gain=16+know",
 		"srsf:gain=0+know", "serverfilling", "serverfilling+know", "serverfilling+menu+move+know:time=history", "srsf:quantum=1:gain=1000+know",
-		"srtf+know", "srsf+know:time=history", "srsf+menu+move+know:by=gittins", "gittins:least=1+know", "sjfskip+know"} {
+		"srtf+know", "srsf+know:time=history", "srsf+menu+move+know:by=gittins", "gittins:least=1+know", "sjfskip+know",
+		"srsf:evict=true", "srsf:evict=true+menu:places=8:idle=true+move+know", "las:evict=true:place=compact"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) { boundedRestarts(t, name) })
