@@ -378,6 +378,7 @@ proof_size = embedded-physics-v1 --set cluster.servers=$(1) --set workload.load=
 UNTOLD        := docs/recipes/untold.yaml
 untold_prior  := srsf+menu:places=8:idle=true+move+know:speed=fit:seen=training
 untold_menu   := srsf+menu:places=8:idle=true+move+know
+untold_evict  := srsf:evict=true+menu:places=8:idle=true+move+know
 untold_rivals := fjf,las:place=compact,srsf:place=compact+know:speed=none,srsf+menu+move+know:speed=fit:seen=training,srsf+menu:idle=true+move+know:speed=fit:seen=training,$(untold_prior),$(untold_menu):speed=none,$(untold_menu):speed=fit
 untold_truth  := srsf+menu:places=8:idle=true+move+know:speed=truth:time=truth
 untold_runs    = $(foreach s,1 2 3,runs/untold/$(1)-$(s))
@@ -394,6 +395,7 @@ venus srsf:place=compact,prior $(call proof_grid,venus) $(proof_all)
 philly srsf:place=compact,prior $(call proof_grid,philly) $(proof_all)
 mixed srsf:place=compact,prior $(call proof_grid,mixed) $(proof_all)
 trained srsf:place=compact,prior $(proof_trained) $(proof_all)
+evict srsf:place=compact,prior $(proof_trained),venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1,mixed-load110-strong-rigid-warm-v1 --policies srsf:place=compact,srsf:evict=true:place=compact,prior,srsf:evict=true+menu+move,srsf+menu:places=8+move,srsf:evict=true+menu:places=8+move,$(proof_released)
 amounts prior@gpus_given,prior@cpu_given,prior@mem_given $(proof_trained) --policies srsf:place=compact,srsf:place=tune,srsf+menu,prior,$(proof_released)
 size-1 srsf:place=compact,prior $(call proof_size,10,160,30,4660) $(proof_few)
 size-4 srsf:place=compact,prior $(call proof_size,40,640,30,5140) $(proof_few)
@@ -408,7 +410,7 @@ arrivals-twice srsf:place=compact,prior $(proof_trained) --set workload.stretch=
 trace srsf:place=compact,prior embedded-physics-v1,openb-load110-weak-rigid-v1 $(proof_whole) --set window.arrivals=100 --set window.warm=500 --set window.resample.test=30 $(proof_few)
 fifo-venus fifo,fifo@makespan_s venus-load150-strong-rigid-warm-v1 $(proof_blind)
 fifo-philly fifo,fifo@makespan_s philly-load150-strong-rigid-warm-v1 $(proof_blind)
-untold-speeds $(untold_menu):speed=none openb-warm-untold-v1,$(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)),hetero-warm-venus-untold-v1 --policies srsf:place=compact+know:speed=none,$(untold_menu):speed=none,$(untold_menu):speed=fit,$(untold_prior),$(untold_truth)
+untold-speeds $(untold_menu):speed=none openb-warm-untold-v1,$(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)),hetero-warm-venus-untold-v1 --policies srsf:place=compact+know:speed=none,$(untold_menu):speed=none,$(untold_menu):speed=fit,$(untold_prior),$(untold_truth),$(untold_evict):speed=none,$(untold_evict):speed=fit,$(untold_evict):speed=fit:seen=training,$(untold_evict):speed=truth:time=truth
 $(if $(wildcard runs/untold),untold-openb $(untold_shown) openb-warm-untold-v1 $(call proof_untold,$(call untold_runs,openb)))
 $(if $(wildcard runs/untold),untold-hetero $(untold_shown) hetero-warm-venus-untold-v1 $(call proof_untold,$(call untold_runs,hetero)))
 $(if $(wildcard runs/untold),untold-elsewhere $(wordlist 1,1,$(subst $(comma), ,$(untold_shown)))$(comma)$(untold_prior) $(subst $(empty) ,$(comma),$(foreach w,$(subst $(comma), ,$(untold_where)),$(w)-untold-v1)) $(call proof_untold,runs/untold/openb-1 runs/untold/hetero-1))

@@ -80,7 +80,7 @@ func orders() []Baseline {
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
-					all := preemptive{name: name, order: leftWith, quantum: q, plan: plan{place: p, amounts: amounts, evict: evict}}
+					all := preemptive{name: name, order: leftWith, quantum: q.evicting(evict), plan: plan{place: p, amounts: amounts, evict: evict}}
 					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 && !evict {
 						return newSRTF(all)
 					}
@@ -176,7 +176,7 @@ func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 		placer := s.Placer(placer)
 		return func(name string) cluster.Scheduler {
 			made := *p
-			made.name, made.quantum = name, q
+			made.name, made.quantum = name, q.evicting(evict)
 			made.plan.place, made.plan.amounts = placer()
 			made.plan.evict = evict
 			return &made

@@ -43,16 +43,16 @@ func Standard(prior string) []Entry {
 		}
 		return all
 	}
-	all := []Entry{both(Reference), both("fjf"), {"qssf:backfill=easy", "qssf:backfill=easy",
+	all := []Entry{both(Reference), both("las:evict=true:place=compact"), both("fjf"), {"qssf:backfill=easy", "qssf:backfill=easy",
 		"qssf:backfill=easy+know:time=history:by=mean:seen=training"}}
 	all = append(all, with(learns+":time=history", "sjfskip+menu", "lucid")...)
-	all = append(all, with(careful, "srsf:place=compact", "serverfilling:place=compact")...)
+	all = append(all, with(careful, "srsf:place=compact", "srsf:evict=true:place=compact", "serverfilling:place=compact")...)
 	all = append(all, with(learns, "las+menu+move", "gittins+menu+move", "srsf+menu+move", "srsf+menu+move+loan",
-		"srsf+menu:places=8:idle=true+move", "synergy", "gavel", "lyra+loan", "afs+loan")...)
+		"srsf+menu:places=8:idle=true+move", "srsf:evict=true+menu:places=8:idle=true+move", "synergy", "gavel", "lyra+loan", "afs+loan")...)
 	const srpt = "a-srpt:predictor=granted:backfill=true+menu"
 	all = append(all, with(learns+":time=history", srpt)...)
 	all = append(all, ofTeam("prior", prior, prior), ofTeam(released, released, prior))
-	const truth = "srsf+menu:places=8:idle=true+move"
+	const truth = "srsf:evict=true+menu:places=8:idle=true+move"
 	return append(all, Entry{"told the truth", truth, truth + "+know:speed=truth:time=truth"})
 }
 
