@@ -71,6 +71,8 @@ which TensorBoard shows the run while it is in progress: tensorboard --logdir FO
 TLS and a token: see clustergym worker, and clustergym workers for what they do. The result is the same, byte for byte. The
 learner includes the broker through which they work; --broker names a server of NATS instead.
 
+With train.patience=N the run ends after N validations in a row that found no better weights.
+
 An interrupt lets the current update finish and saves it; a second one ends at once. --resume continues a run from its
 newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts.
 
@@ -326,6 +328,9 @@ func (r *trained) print(a *app) error {
 	a.Printf("%s: %d of %d updates on %s", r.Dir, r.Updates, r.Of, r.Scenario)
 	if r.Last != nil {
 		a.Printf(", %s", note(r.Last))
+	}
+	if r.Updates < r.Of && !r.Stopped {
+		a.Printf("; ended early, see train.patience")
 	}
 	learned := r.Dir
 	if checkpoints.IsBundle(filepath.Join(r.Dir, train.FromName)) {

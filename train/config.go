@@ -114,6 +114,8 @@ type Config struct {
 	// Every is the number of updates between validations, which also store a checkpoint. The last update is always validated and
 	// stored.
 	Every int `yaml:"every"`
+	// Patience ends the run after that many validations in a row without better weights; see EndsEarly. 0 never does.
+	Patience int `yaml:"patience,omitempty"`
 	// Validation is the number of validation windows to play in each scenario.
 	Validation int `yaml:"validation"`
 	// Keep is the number of checkpoints to keep on disk.
@@ -154,6 +156,7 @@ func (c *Config) Validate() error {
 		{"windows", c.Windows, 1, 1 << 10}, {"rollouts", c.Rollouts, 1, 1 << 10}, {"choices", c.Choices, 1, 1 << 24},
 		{"epochs", c.Epochs, 1, 1 << 10}, {"batch", c.Batch, 1, 1 << 20}, {"every", c.Every, 1, 1 << 24},
 		{"validation", c.Validation, 1, 1 << 20}, {"keep", c.Keep, 1, 1 << 10}, {"replay", c.Replay, 1, 1 << 24},
+		{"patience", c.Patience, 0, 1 << 20},
 	} {
 		if f.n < f.low || f.n > f.top {
 			return fmt.Errorf("train.%s: %d, want %d to %d", f.key, f.n, f.low, f.top)

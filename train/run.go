@@ -59,7 +59,7 @@ type Options struct {
 // decides as the prior, counts as one of them, and so does the policy that the run began with. Without validation windows Run
 // returns the policy of the last update.
 //
-// stopped reports whether the run ended before Config.Updates. If Stop ended the run, all finished updates are stored. If ctx
+// stopped reports whether something ended the run before Config.Updates, apart from Config.Patience. If Stop ended the run, all finished updates are stored. If ctx
 // ended it, the updates up to the last checkpoint are stored. After an error, the earlier checkpoints are still there. Run
 // returns an error if another run uses the folder.
 func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, stopped bool, err error) {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 		return nil, false, fmt.Errorf("train: %w", err)
 	}
 	defer r.close()
-	for r.update < cfg.Updates {
+	for r.update < cfg.Updates && !r.cfg.EndsEarly(r.update, r.topUpdate) {
 		select {
 		case <-opt.Stop:
 			return r.best(), true, r.save()
@@ -119,6 +119,7 @@ type run struct {
 	update    int       // number of finished updates
 	top       agents.Params
 	topMargin float64 // its margin
+	topUpdate int     // after which update it was found; 0 for the prior and for the policy that the run began with
 	topJCT    float64 // its relative JCT on validation; +Inf before the first validation
 	windows   []validation
 	beginning *Beginning // nil for a run that began untrained
@@ -295,6 +296,9 @@ func (r *run) begin(ctx context.Context) error {
 		for i := range some {
 			r.windows = append(r.windows, validation{source: src, window: i * n / some}) // spread evenly
 		}
+	}
+	if len(r.windows) == 0 && r.cfg.Patience > 0 {
+		return fmt.Errorf("train.patience: %d, and no scenario has validation windows; want 0 without them", r.cfg.Patience)
 	}
 	costs, err := r.compare(ctx, len(r.windows), func(i int) (*scenario.Source, sim.Episode, error) {
 		x := &r.windows[i]

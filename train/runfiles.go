@@ -64,6 +64,7 @@ type state struct {
 	Steps  int64        `json:"adam_steps"`
 	Best   *float64     `json:"best_validation,omitempty"`
 	Margin float64      `json:"best_margin,omitempty"` // margin of the best policy
+	After  int          `json:"best_update,omitempty"` // update of the best policy; only with Config.Patience
 	Start  *float64     `json:"start_validation,omitempty"`
 	Critic *criticState `json:"critic,omitempty"` // nil without a learned critic
 }
@@ -78,6 +79,9 @@ func (r *run) save() error {
 	tensors = append(tensors, own...)
 	if !math.IsInf(r.topJCT, 1) {
 		st.Best, st.Margin = &r.topJCT, r.topMargin
+		if r.cfg.Patience > 0 {
+			st.After = r.topUpdate
+		}
 		for _, t := range r.top.Tensors() {
 			t.Name = bestPrefix + t.Name
 			tensors = append(tensors, t)
@@ -124,7 +128,7 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	}
 	r.update, r.startJCT = st.Update, st.Start
 	if top != nil {
-		r.top, r.topJCT, r.topMargin = top, *st.Best, st.Margin
+		r.top, r.topJCT, r.topMargin, r.topUpdate = top, *st.Best, st.Margin, st.After
 	}
 	if err := r.central.load(st.Critic, c.Tensors); err != nil {
 		return err
@@ -156,7 +160,7 @@ func (r *run) record(m *Metrics) error {
 	if err := r.files.append(metricsName, m); err != nil {
 		return err
 	}
-	due := r.due(m.Update)
+	due := r.cfg.due(m.Update)
 	if r.opt.Clock != nil {
 		now := r.opt.Clock()
 		line := struct {

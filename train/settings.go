@@ -61,6 +61,8 @@ func Meanings() []Meaning {
 		{"max_kl", "An update of PPO ends after an epoch in which the mean divergence, in nats, exceeds this."},
 		{"max_norm", "Largest norm of a gradient. Larger gradients are scaled down."},
 		{"every", "How many updates lie between two validations, each of which stores a checkpoint."},
+		{"patience", "The run ends after this many validations in a row without better weights: of its last part only, if it learns " +
+			"first from labels and then from draws, has a curriculum, or was extended. 0 (default): it makes all updates."},
 		{"validation", "How many validation windows of each scenario are played."},
 		{"keep", "How many checkpoints stay on disk."},
 	}

@@ -40,15 +40,15 @@ func (r *run) next(ctx context.Context) (*Metrics, error) {
 			return nil, err
 		}
 	}
-	if r.due(m.Update) {
+	if r.cfg.due(m.Update) {
 		return m, r.validate(ctx, m)
 	}
 	return m, nil
 }
 
 // due reports whether an update ends with validation and a checkpoint.
-func (r *run) due(update int) bool {
-	return update%r.cfg.Every == 0 || update == r.cfg.Updates || update == r.cfg.total(update)
+func (c *Config) due(update int) bool {
+	return update%c.Every == 0 || update == c.Updates || update == c.total(update)
 }
 
 // expert reports whether an update learns from labels.
@@ -194,7 +194,7 @@ func (r *run) validate(ctx context.Context, m *Metrics) error {
 			m.ValidationProposed, m.ValidationTaken = made.offered, made.taken
 		}
 		if mean < r.topJCT {
-			r.top, r.topJCT, r.topMargin = p.Params.Clone(), mean, p.Margin
+			r.top, r.topJCT, r.topMargin, r.topUpdate = p.Params.Clone(), mean, p.Margin, m.Update
 		}
 	}
 	return nil

@@ -38,8 +38,14 @@ func Read(dir string) (*Run, error) {
 	return r, err
 }
 
-// Finished reports whether the run has made all its updates.
-func (r *Run) Finished() bool { return len(r.Metrics) >= r.Recipe.Train.Updates }
+// Finished reports whether the run has made all its updates, or ended early by its setting patience.
+func (r *Run) Finished() bool {
+	n, best := len(r.Metrics), 0
+	if b := r.Best(); b != nil {
+		best = b.Update
+	}
+	return n >= r.Recipe.Train.Updates || r.Recipe.Train.EndsEarly(n, best)
+}
 
 // Best is the policy that a run keeps: the one that did best on its validation windows so far.
 type Best struct {

@@ -37,6 +37,9 @@ type axis struct {
 	values []string
 }
 
+// patience says why a sweep refuses the setting.
+const patience = "points are compared after equal numbers of updates, so no run may end early"
+
 // fixed returns why a setting cannot vary, or "" if it can.
 func fixed(key string, halving bool) string {
 	switch key {
@@ -46,6 +49,8 @@ func fixed(key string, halving bool) string {
 		return "validation is relative to the cost of the prior, so points with other values cannot be compared"
 	case "train.validation":
 		return "points that are validated on other windows cannot be compared"
+	case "train.patience":
+		return patience
 	case "train.updates", "train.every":
 		if halving {
 			return "the rungs of halving must be at the same updates for all points"
@@ -56,6 +61,9 @@ func fixed(key string, halving bool) string {
 
 // axes reads Vary.
 func (r *Request) axes() ([]axis, error) {
+	if r.Train.Patience > 0 {
+		return nil, fmt.Errorf("train.patience: %d, want 0: %s", r.Train.Patience, patience)
+	}
 	var known []string
 	settings, err := config.Load("", &trained{r.Train}, config.Options{})
 	if err != nil {

@@ -108,6 +108,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{asked(`train.rivals="las,`), []string{"vary train.rivals"}},
 		{asked("train.seed=1,2"), []string{"vary train.seed", "seeds"}},
 		{asked("train.prior=fifo,las"), []string{"vary train.prior", "relative to the cost of the prior"}},
+		{asked("train.patience=1,2"), []string{"vary train.patience", "no run may end early"}},
+		{with(func(r *Request) { r.Train.Patience = 3 }, "train.rate=1e-3,2e-3"), []string{"train.patience: 3, want 0"}},
 		{with(half, "train.updates=10,20"), []string{"vary train.updates", "rungs"}},
 		{asked(values("train.windows", 40), values("train.window", 40)), []string{"1600 points", "at most 1000", "random"}},
 		{asked(values("train.windows", 200), values("train.window", 200), values("train.batch", 200)), []string{"1048576"}},
