@@ -30,6 +30,7 @@ type evalOptions struct {
 	overlap   bool
 	gate      string
 	parquet   bool
+	marlEval  bool
 	figures   []string
 	fresh     bool
 	markdown  bool
@@ -48,6 +49,7 @@ differences from the baseline with 95 % confidence intervals over windows. The f
 
   report.html    one page that opens offline: tables, distributions, learning curves, schedules to look into
   results.json   the comparisons; results.jsonl has one line per case, results.parquet (--parquet) one row
+  marl-eval.json the results for the Python package marl-eval (--marl-eval)
   figures/       each figure as a file, as SVG or in the formats of --figures
   schedules/     event logs of the first window of each scenario: see replay
   timing.jsonl   the time that cases and decisions took
@@ -94,6 +96,7 @@ A gate is a YAML file of bounds, each with its reason:
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also evaluate policies on jobs that they were trained or selected on")
 	f.StringVar(&opts.gate, "gate", "", "YAML file of bounds: exit with status 4 if one is broken")
 	f.BoolVar(&opts.parquet, "parquet", false, "also write results.parquet")
+	f.BoolVar(&opts.marlEval, "marl-eval", false, "also write marl-eval.json, for the Python package marl-eval")
 	f.StringSliceVar(&opts.figures, "figures", []string{"svg"}, "formats of the figures: svg, png, pdf, or none")
 	f.BoolVar(&opts.fresh, "fresh", false, "play every case again, even if the folder has its result")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the result as one Markdown table")

@@ -50,14 +50,14 @@ func sameFiles(t *testing.T, got, want map[string]string) {
 func TestEvalWritesTheSameAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"eval", "-s", "embedded-small-v1,loaning-small-v1", "-p", "fifo,first=srtf", "--windows", "2", "--seeds", "1",
-		"--parquet", "--figures", "svg,png", "--out"}
+		"--parquet", "--marl-eval", "--figures", "svg,png", "--out"}
 	s := must(t, append(args, "one")...)
 	contains(t, s.out, "embedded-small-v1, test", "loaning-small-v1, test", "fifo", "first", "sjfskip", "2 windows x 1 seed")
 	contains(t, s.talk, "12/12", filepath.Join("one", "report.html"), "a decision")
 	must(t, append(args, "two", "--workers", "1", "--quiet")...)
 	one := evaluation(t, "one")
 	sameFiles(t, evaluation(t, "two"), one)
-	for _, name := range []string{"report.html", "results.json", "results.jsonl", "results.parquet", "journal.jsonl",
+	for _, name := range []string{"report.html", "results.json", "results.jsonl", "results.parquet", "marl-eval.json", "journal.jsonl",
 		"figures/loaning-small-v1-cdf.svg", "figures/embedded-small-v1-gantt.png", "figures/embedded-small-v1-timeline.svg",
 		"figures/embedded-small-v1-differences.svg", "schedules/embedded-small-v1.test-0.first.1.jsonl.gz"} {
 		if one[name] == "" {

@@ -38,6 +38,9 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	if err == nil && o.parquet {
 		err = put("results.parquet", func(w io.Writer) error { return parquet.Write(w, results) })
 	}
+	if err == nil && o.marlEval {
+		err = put("marl-eval.json", func(w io.Writer) error { return eval.WriteMARLEval(w, results, updates(policies)) })
+	}
 	if err != nil {
 		return err
 	}
@@ -72,6 +75,17 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 func text(w io.Writer, s string) error {
 	_, err := io.WriteString(w, s)
 	return err
+}
+
+// updates returns how many updates trained each policy that was trained.
+func updates(policies []policy.Policy) map[string]int {
+	all := map[string]int{}
+	for _, p := range policies {
+		if p.Trained() {
+			all[p.Name] = p.Training.Updates
+		}
+	}
+	return all
 }
 
 // origins returns, for each policy that was trained, a sentence about the jobs that it was trained on.
