@@ -61,13 +61,19 @@ func (b *Player) Record(record func(tx *cluster.Txn, c *Choice) error) { b.recor
 // and are valid only during the call that receives the choice.
 type Choice struct {
 	Observation *Observation
+	Ids         []cluster.JobID        // [Observation.Jobs]
 	List        []candidates.Candidate // the prior's own first; without candidates that are gone, unless Shape.Joint
 	Gone        []bool                 // [candidates] which can no longer be taken
 	Prior       []float32              // [candidates] the parts of the logits that are not learned
 	Bids        []float32              // [candidates]
 	Adjacent    func(dst []float32)
-	Action      int     // index in List
-	LogProb     float64 // of Action, at the temperature of Player.Explore
+	Edges       func(candidate int) []Edge   // see Net.Edges
+	Attention   func(dst []float32, job int) // see Net.JobAttention
+	Joint       bool                         // whether edges are between candidates
+	Usual       int                          // index in List of what the prior chooses
+	Unknown     bool                         // left to the prior, because the observation is out of distribution; Bids are 0 then
+	Action      int                          // index in List
+	LogProb     float64                      // of Action, at the temperature of Player.Explore
 }
 
 // Act implements game.Player.
@@ -98,8 +104,9 @@ func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error 
 		return nil
 	}
 	return b.record(tx, &Choice{
-		Observation: &b.obs, List: b.list, Gone: b.gone, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Adjacency, Action: action,
-		LogProb: logProb,
+		Observation: &b.obs, Ids: r.Ids, List: b.list, Gone: b.gone, Prior: b.prior, Bids: b.net.Bids, Adjacent: b.net.Adjacency,
+		Edges: b.net.Edges, Attention: b.net.JobAttention, Joint: p.Shape.Joint, Usual: usual,
+		Unknown: b.unknown && b.draw == nil, Action: action, LogProb: logProb,
 	})
 }
 

@@ -47,3 +47,20 @@ func (h *Heads[T]) Forward(dst, x, y, mask []T, batch, nq, nk int) {
 	Attend(h.o, h.q, h.k, h.v, mask, shape, &h.buf)
 	kernel.Dense(dst, h.o, w.Wo, w.Bo, d, d, kernel.None)
 }
+
+// Probabilities fills dst [nk] with how much a query of the last Forward attended to each key: the softmax of the scores, in the
+// mean over heads. The last Forward must have had one group; mask is its mask.
+func (h *Heads[T]) Probabilities(dst, mask []T, query int) {
+	d, keys := h.Width, len(mask)
+	kernel.Want("attention keys", h.k, keys*d)
+	kernel.Want("attention probabilities", dst, keys)
+	clear(dst)
+	shape := Shape{Batch: 1, Queries: 1, Keys: keys, Width: d, Heads: h.Heads, Reference: h.Reference}
+	by, head, row := scale(shape, mask), d/h.Heads, make([]T, keys)
+	q, k := kernel.Mat(h.q[query*d:][:d], 1, d), kernel.Mat(h.k, keys, d)
+	for i := range h.Heads {
+		part := upright(nil, k.Columns(i*head, head))
+		probabilities(kernel.Mat(row, 1, keys), by, q.Columns(i*head, head), kernel.Mat(part, head, keys), mask)
+		kernel.Axpy(dst, 1/T(h.Heads), row)
+	}
+}

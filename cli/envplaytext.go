@@ -206,7 +206,7 @@ func (v playScreen) changes(all []playChange) {
 
 // item returns the job and the servers of a change as text.
 func (c *playChange) item() string {
-	servers := few(c.Servers)
+	servers := phrase.Few(c.Servers)
 	switch {
 	case c.Job == "":
 		return servers

@@ -1,16 +1,11 @@
 package cli
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 // playCandidate is a candidate of a round as it is shown.
@@ -53,7 +48,7 @@ func (p *envPlay) candidates() []playCandidate {
 		c := &r.List[k]
 		n := game.Action(k + 1)
 		all[k] = playCandidate{
-			Number: n, Kind: c.Kind.String(), Does: does(s, c), By: c.By, Wait: c.Wait.Seconds(), Saves: c.Saves.Seconds(),
+			Number: n, Kind: c.Kind.String(), Does: c.Does(s), By: c.By, Wait: c.Wait.Seconds(), Saves: c.Saves.Seconds(),
 			Coalition: []playMember{}, Gone: c.Gone && k > 0,
 		}
 		if c.Job >= 0 {
@@ -67,101 +62,6 @@ func (p *envPlay) candidates() []playCandidate {
 		}
 	}
 	return all
-}
-
-// does describes what a candidate does.
-func does(s *cluster.View, c *candidates.Candidate) string {
-	var parts []string
-	job := "the job"
-	if c.Job >= 0 {
-		job = s.Spec(c.Job).Name
-	}
-	switch c.Kind {
-	case candidates.Veto:
-		parts = append(parts, "stop nobody")
-	case candidates.Drop:
-		parts = append(parts, "give up the block that is held")
-	case candidates.Rival:
-		parts = append(parts, "as "+c.By)
-	}
-	for i := range c.Ops {
-		parts = append(parts, operation(s, &c.Ops[i]))
-	}
-	if len(parts) > 0 {
-		return strings.Join(parts, "; ")
-	}
-	text := c.Kind.About()
-	switch c.Kind {
-	case candidates.Own:
-		text = "start nobody else"
-	case candidates.Wait:
-		text = "let " + job + " wait"
-	case candidates.Stop:
-		text = "start nobody now"
-	case candidates.Reserve:
-		text = "let " + job + " wait, hold servers for a gang"
-	case candidates.Gather:
-		text = "let " + job + " wait for fewer servers"
-	}
-	if c.Wait > 0 {
-		text += ", for about " + phrase.Time(c.Wait)
-	}
-	return text
-}
-
-var verbs = map[cluster.OpKind]string{cluster.OpPlace: "start", cluster.OpResize: "resize", cluster.OpMigrate: "move"}
-
-// operation describes what an operation does.
-func operation(s *cluster.View, o *cluster.Proposal) string {
-	switch o.Kind {
-	case cluster.OpLoan:
-		return "borrow " + s.Server(o.Server).Name
-	case cluster.OpReclaim:
-		return "give back " + s.Server(o.Server).Name
-	case cluster.OpPreempt:
-		return "stop " + s.Spec(o.Job).Name
-	}
-	return fmt.Sprintf("%s %s: %s (%s) on %s", verbs[o.Kind], s.Spec(o.Job).Name, phrase.Count(o.Placement.Workers(), "worker"),
-		amounts(o.Placement, s.Spec(o.Job).Request), few(serverNames(s.Server, o.Placement)))
-}
-
-// amounts describes the resources of a placement: its GPUs, and its CPU and memory if they differ from the request.
-func amounts(p cluster.Placement, asked cluster.Amount) string {
-	text, other, cpu, mem := quantity(p.GPUs(), "GPU"), false, 0.0, 0.0
-	for i := range p {
-		a := &p[i]
-		other = other || a.CPUMilli != asked.CPUMilli || a.MemMiB != asked.MemMiB
-		cpu += float64(a.Workers) * float64(a.CPUMilli) / 1000
-		mem += float64(a.Workers) * float64(a.MemMiB) / 1024
-	}
-	if other {
-		text += fmt.Sprintf(", %s, %.4g GiB", quantity(cpu, "core"), mem)
-	}
-	return text
-}
-
-func serverNames(of func(cluster.ServerID) *cluster.ServerSpec, p cluster.Placement) []string {
-	var names []string
-	for i := range p {
-		names = append(names, of(p[i].Server).Name)
-	}
-	return names
-}
-
-// few returns one or two names, or the first name and the number of others.
-func few(names []string) string {
-	if len(names) > 2 {
-		return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
-	}
-	return strings.Join(names, ", ")
-}
-
-// quantity returns a number with four significant digits and its noun.
-func quantity(n float64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.FormatFloat(n, 'g', 4, 64) + " " + noun
 }
 
 // openGPUs returns the number of GPUs of the servers that take training jobs.
@@ -184,7 +84,7 @@ func changeOf(log *sim.Log, r *sim.Record) playChange {
 	case sim.Need, sim.End:
 	default:
 		at := log.Placement(r)
-		c.Job, c.Servers, c.GPUs = log.Jobs[r.Job].Name, serverNames(server, at), at.GPUs()
+		c.Job, c.Servers, c.GPUs = log.Jobs[r.Job].Name, at.Names(server), at.GPUs()
 	}
 	return c
 }

@@ -44,7 +44,8 @@ func newPlanCmd(a *app) *cobra.Command {
 Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why,
 and why the other jobs wait. The command changes nothing. For a start it also prints the second best server, with the GPUs
 that would be left there, and a job that could have started instead. --job explains the decision about one job at length,
-server by server. docs/what-if.md explains how to read the output. To play the snapshot on to its end, use whatif.
+server by server, and shows what a learned team weighed: the bids for each candidate, what edges of the coordination graph add
+to them, which servers the job attends to, and what was masked. docs/what-if.md explains how to read the output. To play the snapshot on to its end, use whatif.
 
 A snapshot is a JSON file of servers and jobs: the snapshot command makes one of your cluster, and --example prints a small
 one. Policies that need estimates refuse jobs without one, unless --assume gives them one. Times are in seconds. If the CPU
@@ -93,7 +94,7 @@ func runPlan(ctx context.Context, a *app, opts planOptions) error {
 	if opts.example {
 		return writeExample(a.Out)
 	}
-	state, out, why, err := planState(ctx, a, opts)
+	state, out, asked, err := planState(ctx, a, opts)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func runPlan(ctx context.Context, a *app, opts planOptions) error {
 		if err != nil {
 			return err
 		}
-		return explainJob(a, out, why, id)
+		return explainJob(a, asked, id)
 	}
 	if a.JSON {
 		return a.PrintJSON(out)
@@ -116,7 +117,7 @@ func planFile(ctx context.Context, a *app, opts planOptions) (*plan, error) {
 	return out, err
 }
 
-func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *plan, *explain.Decision, error) {
+func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *plan, *decide.Planned, error) {
 	if min(opts.assume, opts.restart) < 0 || opts.stops < -1 {
 		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --preemptions %d: want 0 or more, or -1 preemptions",
 			opts.assume, opts.restart, opts.stops)
@@ -141,13 +142,12 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.assume)
 	}
 	state.SetProfile(physics.Profiled(model))
-	out := new(plan)
-	var why *explain.Decision
-	var held []decide.Held
-	if out.Plan, why, held, err = decide.PlanWithin(state, p, opts.seed, opts.stops); err != nil {
+	asked, err := decide.Plan(state, p, decide.Asking{Seed: opts.seed, Stops: opts.stops, Choices: opts.job != ""})
+	if err != nil {
 		return nil, nil, nil, err
 	}
-	for _, h := range held {
+	out := &plan{Plan: asked.Plan}
+	for _, h := range asked.Held {
 		out.Held = append(out.Held, state.Spec(h.Job).Name)
 	}
 	out.Cost = restartCost(state, out.Plan, opts.restart)
@@ -155,7 +155,7 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 		play := whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed}
 		out.Starts, err = forecastStarts(ctx, state, p, out.Plan, opts, play)
 	}
-	return state, out, why, err
+	return state, out, asked, err
 }
 
 // restartCost returns the GPU-hours that restarts after the stops and moves of a plan take, in which the jobs make no progress.

@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // jobPlan is the result of plan --job.
@@ -19,6 +20,8 @@ type jobPlan struct {
 	Waiting *explain.Waiting `json:"waiting,omitempty"` // if the job waits after the plan
 	Where   []explain.Piece  `json:"runs_on,omitempty"` // if the job runs after the plan
 	Servers []explain.Server `json:"servers"`           // what each server has for the job; none for a job that keeps running
+	Choices []decide.Choice  `json:"choices,omitempty"` // of a learned team, in which a candidate is about the job
+	of      int              // how many choices the team made in all
 }
 
 // findJob returns the job with the given name.
@@ -38,9 +41,10 @@ func findJob(s *cluster.View, name string) (cluster.JobID, error) {
 }
 
 // explainJob prints the policy's decision about one job, and for every server whether the job could use it.
-func explainJob(a *app, p *plan, why *explain.Decision, id cluster.JobID) error {
-	s := why.After()
-	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []explain.Op{}, Servers: why.Servers(id)}
+func explainJob(a *app, p *decide.Planned, id cluster.JobID) error {
+	s := p.Why.After()
+	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []explain.Op{}, Servers: p.Why.Servers(id)}
+	out.Choices, out.of = decide.About(p.Choices, out.Job), len(p.Choices)
 	for _, o := range p.Ops {
 		if o.Job == out.Job {
 			out.Ops = append(out.Ops, o)
@@ -76,6 +80,13 @@ func (p *jobPlan) print(a *app) error {
 	} else if len(p.Ops) == 0 {
 		a.Printf("goes on running on %s\n", where(p.Where))
 	}
+	if err := p.printServers(a); err != nil {
+		return err
+	}
+	return p.printChoices(a)
+}
+
+func (p *jobPlan) printServers(a *app) error {
 	if len(p.Servers) == 0 {
 		return nil
 	}

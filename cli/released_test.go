@@ -19,6 +19,9 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
 	contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", "released").out, "released at", "the prior")
+	why := must(t, "plan", "--snapshot", snapshot, "--policy", "released", "--job", "bert-large").out
+	contains(t, why, "choice 1 of ", "bid", "payoff", "edges of 1: server-", "bert-large attends to server-", " masked")
+	contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", "released", "--preemptions", "0").out, "the prior starts it too")
 	contains(t, must(t, "whatif", "--snapshot", snapshot, "--policy", "fifo", "--against", "released", "--assume", "1h").out, "released")
 	contains(t, must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy",
 		"released").out, "released", "4, 4 finished")

@@ -30,3 +30,12 @@ func (p Placement) GPUMilli() int64 {
 
 // GPUs returns what the gang holds, in GPUs.
 func (p Placement) GPUs() float64 { return float64(p.GPUMilli()) / WholeGPU }
+
+// Names returns the names of the servers on which the gang runs, of which the function has the specifications.
+func (p Placement) Names(of func(ServerID) *ServerSpec) []string {
+	var names []string
+	for i := range p {
+		names = append(names, of(p[i].Server).Name)
+	}
+	return names
+}

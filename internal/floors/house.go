@@ -37,7 +37,7 @@ func house() rules {
 			{0, "internal/kernel", "what the kernels of networks are made of: products, dense layers, norms, softmax"},
 			{0, "internal/names", "names of jobs, users and servers that a terminal can show"},
 			{0, "internal/onnx", "writes ONNX models"},
-			{0, "internal/phrase", "numbers as a person says them"},
+			{0, "internal/phrase", "numbers and lists as a person says them"},
 			{0, "internal/pins", "tests: digests of what schedulers decide"},
 			{0, "internal/plain", "tests: kernels as plain loops, and a check of kernels against them"},
 			{0, "internal/progress", "a progress bar, or plain lines in a log"},

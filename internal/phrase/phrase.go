@@ -1,8 +1,10 @@
-// Package phrase formats numbers as people write them.
+// Package phrase formats numbers and lists of names as people write them.
 package phrase
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,3 +31,19 @@ func Seconds(seconds float64) string {
 
 // Time formats a duration like Seconds.
 func Time(d time.Duration) string { return Seconds(d.Seconds()) }
+
+// Quantity returns a number with four significant digits and its noun: "0.5 GPUs".
+func Quantity(n float64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatFloat(n, 'g', 4, 64) + " " + noun
+}
+
+// Few returns one or two names, or the first name and the number of others.
+func Few(names []string) string {
+	if len(names) > 2 {
+		return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
+	}
+	return strings.Join(names, ", ")
+}

@@ -63,7 +63,7 @@ func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (propos
 			done <- r
 		}()
 		var err error
-		if r.proposal, err = propose(s, p, seed); err != nil {
+		if r.proposal, err = propose(s, p, seed, nil); err != nil {
 			r.Failure = &Failure{Reason: reasonError, Err: err}
 		}
 	}()

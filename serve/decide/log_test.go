@@ -221,11 +221,11 @@ func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
 }
 
 func FuzzDecisionLog(f *testing.F) {
-	plan, _, err := decide.Plan(read(f), decidetest.Baseline("fifo"), 1)
+	plan, err := decide.Plan(read(f), decidetest.Baseline("fifo"), decide.Asking{Seed: 1, Stops: -1})
 	if err != nil {
 		f.Fatal(err)
 	}
-	answer, err := json.Marshal(decide.Answer{Plan: plan, Decision: decide.Decision{By: decide.ByPolicy}})
+	answer, err := json.Marshal(decide.Answer{Plan: plan.Plan, Decision: decide.Decision{By: decide.ByPolicy}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -23,14 +23,17 @@ type learned interface{ OutOfDistribution() int }
 
 var _ learned = (*agents.Team)(nil)
 
-// propose asks a policy for its decisions on a state.
-func propose(s *cluster.State, p *policy.Policy, seed uint64) (proposal, error) {
+// propose asks a policy for its decisions on a state. It adds the choices of a learned team to seen, if that is not nil.
+func propose(s *cluster.State, p *policy.Policy, seed uint64, seen *chosen) (proposal, error) {
 	sched, err := p.New()
 	if err != nil {
 		return proposal{}, err
 	}
 	if err := sched.Reset(seed); err != nil {
 		return proposal{}, fmt.Errorf("reset %s: %w", p.Name, err)
+	}
+	if team, ok := sched.(recorder); ok && seen != nil {
+		team.Record(seen.add)
 	}
 	tx := s.Begin(s.Introduce())
 	if err := sched.Schedule(tx); err != nil {
@@ -74,60 +77,66 @@ func (p proposal) starts() map[cluster.JobID]bool {
 // besides is the name of the prior in reasons.
 const besides = "the prior"
 
-// PlanWithin is Plan with a limit of how many running jobs may be stopped or moved, -1 for none. It also returns the
-// proposals that this limit held back, as Limits.Apply does.
-func PlanWithin(s *cluster.State, p *policy.Policy, seed uint64, stops int) (*explain.Plan, *explain.Decision, []Held, error) {
-	if stops < 0 {
-		plan, why, err := Plan(s, p, seed)
-		return plan, why, nil, err
-	}
-	out, err := propose(s, p, seed)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	all := out.result(nil)
-	out.takeBack()
-	facts := explain.New(&s.View)
-	tx := s.Begin(nil)
-	defer proposal{tx: tx}.takeBack()
-	held := (&Limits{Stops: stops}).Apply(tx, all.Proposals, nil)
-	plan, why, err := facts.Plan(context.Background(), p.Name, tx)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("plan with %s: %w", p.Name, err)
-	}
-	if all.Wake != nil {
-		plan.Wake = new(all.Wake.Seconds())
-	}
-	return plan, why, held, nil
+// Asking says how Plan asks a policy.
+type Asking struct {
+	Seed uint64
+	// Stops is how many running jobs may be stopped or moved, -1 for any number.
+	Stops int
+	// Choices says whether to tell what a learned team weighed.
+	Choices bool
+}
+
+// Planned is what a policy would do in a state, with reasons.
+type Planned struct {
+	*explain.Plan
+	Why     *explain.Decision
+	Held    []Held   // what Asking.Stops held back
+	Choices []Choice // of a learned team, if Asking.Choices; nil for a policy that is none, or with a suffix such as +know
 }
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
 // say where it differs from its prior. Equal arguments give equal plans.
-func Plan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, *explain.Decision, error) {
+func Plan(s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 	facts := explain.New(&s.View)
 	if p.Prior != nil {
-		from, err := propose(s, p.Prior, seed)
+		from, err := propose(s, p.Prior, ask.Seed, nil)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		facts.Beside(besides, from.starts())
 		from.takeBack()
 	}
-	out, err := propose(s, p, seed)
-	if err != nil {
-		return nil, nil, err
+	var seen *chosen
+	if ask.Choices {
+		seen = new(chosen)
 	}
-	plan, why, err := facts.Plan(context.Background(), p.Name, out.tx)
-	out.takeBack()
+	from, err := propose(s, p, ask.Seed, seen)
 	if err != nil {
-		return nil, nil, fmt.Errorf("plan with %s: %w", p.Name, err)
+		return nil, err
 	}
-	return plan, why, nil
+	out := &Planned{}
+	if ask.Stops >= 0 {
+		all := from.result(nil)
+		from.takeBack()
+		from = proposal{tx: s.Begin(nil)}
+		out.Held = (&Limits{Stops: ask.Stops}).Apply(from.tx, all.Proposals, nil)
+		if all.Wake != nil {
+			from.tx.SetWake(*all.Wake, true)
+		}
+	}
+	defer from.takeBack()
+	if out.Plan, out.Why, err = facts.Plan(context.Background(), p.Name, from.tx); err != nil {
+		return nil, fmt.Errorf("plan with %s: %w", p.Name, err)
+	}
+	if seen != nil {
+		out.Choices = seen.all
+	}
+	return out, nil
 }
 
 // barePlan is Plan without reasons.
 func barePlan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, error) {
-	out, err := propose(fresh(&s.View), p, seed)
+	out, err := propose(fresh(&s.View), p, seed, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,10 @@ func (k *Asked) Again(r *Record, d *Decision, p *policy.Policy, profile cluster.
 	if d.Reasons != "" {
 		plan, err = barePlan(state, &asked, r.Seed)
 	} else {
-		plan, _, err = Plan(state, &asked, r.Seed)
+		var full *Planned
+		if full, err = Plan(state, &asked, Asking{Seed: r.Seed, Stops: -1}); err == nil {
+			plan = full.Plan
+		}
 	}
 	if err != nil {
 		return "", err
