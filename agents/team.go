@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,6 +27,7 @@ type Player struct {
 	list    []candidates.Candidate
 	gone    []bool // parallel to places: whether the candidate can no longer be named
 	named   int    // the candidate named in the round before
+	force   int    // the number of the candidate to take in the next choice, from 1; 0 for none
 	types   numbers
 	tenants numbers
 	unknown bool // whether the observation is too far outside the policy's range
@@ -52,6 +54,12 @@ func (b *Player) OutOfDistribution() int { return b.outside }
 // Explore makes the player sample from the softmax of its logits divided by temperature (above 0), or take the highest if draw is
 // nil.
 func (b *Player) Explore(draw *rand.Rand, temperature float64) { b.draw, b.heat = draw, temperature }
+
+// Force makes the player take the candidate with the given number, from 1, in its next choice, whatever the bids are.
+func (b *Player) Force(number int) { b.force = number }
+
+// Forced reports whether the next choice is still to be forced.
+func (b *Player) Forced() bool { return b.force > 0 }
 
 // Record makes the player call record with every choice before it acts on it; tx is the round's transaction, before any candidate
 // is applied.
@@ -98,6 +106,12 @@ func (b *Player) Act(tx *cluster.Txn, r *game.Round, joint []game.Action) error 
 		b.outside++
 	}
 	action, logProb := b.decide(usual)
+	if b.force > 0 {
+		if action = slices.Index(b.places, b.force-1); action < 0 {
+			return fmt.Errorf("candidate %d of %d cannot be taken", b.force, len(r.List))
+		}
+		b.force = 0
+	}
 	b.named = action
 	r.Unanimous(game.Action(b.places[action]+1), joint)
 	if b.record == nil {

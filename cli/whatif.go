@@ -68,7 +68,7 @@ docs/what-if.md explains the limits.
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
 	cmdline.Complete(cmd, "policy", policy.Names)
 	cmdline.Complete(cmd, "against", policy.Names)
-	cmd.AddCommand(newWhatifCheckCmd(a))
+	cmd.AddCommand(newWhatifCheckCmd(a), newWhatifPastCmd(a))
 	return cmd
 }
 

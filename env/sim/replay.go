@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,8 @@ func Replay(log *Log) (*Log, error) { return replay(log, Look{}) }
 type Look struct {
 	Before func(tx *cluster.Txn, done int)
 	After  func(tx *cluster.Txn, done int) (more bool)
+	// branch is called between the two, before anything is proposed, and returns whether to go on.
+	branch func(p *player, tx *cluster.Txn) (more bool, err error)
 }
 
 // Visit runs the simulator again as Replay does, and calls look at every decision until look.After returns false.
@@ -55,6 +58,11 @@ func replay(log *Log, look Look) (*Log, error) {
 		}
 		if look.Before != nil {
 			look.Before(tx, p.at)
+		}
+		if look.branch != nil {
+			if more, err := look.branch(&p, tx); err != nil || !more {
+				return nil, cmp.Or(err, errSeenEnough)
+			}
 		}
 		if err := p.propose(tx); err != nil {
 			return nil, err

@@ -69,12 +69,13 @@ type recorder interface {
 
 var _ recorder = (*agents.Team)(nil)
 
-// chosen collects the choices of a team.
-type chosen struct{ all []Choice }
+// Choices collects the choices of a team: let agents.Team.Record call Add.
+type Choices struct{ All []Choice }
 
-func (c *chosen) add(tx *cluster.Txn, made *agents.Choice) error {
+// Add adds a choice.
+func (c *Choices) Add(tx *cluster.Txn, made *agents.Choice) error {
 	s := tx.View()
-	out := Choice{Number: len(c.all) + 1, LeftToPrior: made.Unknown, Attention: map[string][]Attended{}}
+	out := Choice{Number: len(c.All) + 1, LeftToPrior: made.Unknown, Attention: map[string][]Attended{}}
 	for i := range made.List {
 		out.Candidates = append(out.Candidates, candidateOf(s, made, i))
 	}
@@ -84,7 +85,7 @@ func (c *chosen) add(tx *cluster.Txn, made *agents.Choice) error {
 			out.Attention[name] = attended(s, made, row)
 		}
 	}
-	c.all = append(c.all, out)
+	c.All = append(c.All, out)
 	return nil
 }
 

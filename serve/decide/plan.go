@@ -24,7 +24,7 @@ type learned interface{ OutOfDistribution() int }
 var _ learned = (*agents.Team)(nil)
 
 // propose asks a policy for its decisions on a state. It adds the choices of a learned team to seen, if that is not nil.
-func propose(s *cluster.State, p *policy.Policy, seed uint64, seen *chosen) (proposal, error) {
+func propose(s *cluster.State, p *policy.Policy, seed uint64, seen *Choices) (proposal, error) {
 	sched, err := p.New()
 	if err != nil {
 		return proposal{}, err
@@ -33,7 +33,7 @@ func propose(s *cluster.State, p *policy.Policy, seed uint64, seen *chosen) (pro
 		return proposal{}, fmt.Errorf("reset %s: %w", p.Name, err)
 	}
 	if team, ok := sched.(recorder); ok && seen != nil {
-		team.Record(seen.add)
+		team.Record(seen.Add)
 	}
 	tx := s.Begin(s.Introduce())
 	if err := sched.Schedule(tx); err != nil {
@@ -106,9 +106,9 @@ func Plan(s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 		facts.Beside(besides, from.starts())
 		from.takeBack()
 	}
-	var seen *chosen
+	var seen *Choices
 	if ask.Choices {
-		seen = new(chosen)
+		seen = new(Choices)
 	}
 	from, err := propose(s, p, ask.Seed, seen)
 	if err != nil {
@@ -129,7 +129,7 @@ func Plan(s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 		return nil, fmt.Errorf("plan with %s: %w", p.Name, err)
 	}
 	if seen != nil {
-		out.Choices = seen.all
+		out.Choices = seen.All
 	}
 	return out, nil
 }

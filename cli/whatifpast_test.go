@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// TestWhatifPast checks the forms of the command beside those of docs/what-if.md, and its errors.
+func TestWhatifPast(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "simulate", "--trace", file(t, "jobs.csv", must(t, "trace", "gen", "--jobs", "40", "--load", "4", "--gpus", "16", "--seed", "5").out),
+		"--oversize", "clamp", "--servers", "2", "--gpus-per-server", "8", "--policy", "sjfskip", "--log-out", "log.jsonl")
+	past := func(args ...string) said { return command(t, append([]string{"whatif", "past", "log.jsonl"}, args...)...) }
+
+	changed := filepath.Join(t.TempDir(), "changed.jsonl.gz")
+	contains(t, past("--leave", "17", "--log-out", changed).out, "decision 24 at ", "afterwards:  sjfskip decides", "mean JCT -")
+	must(t, "replay", "--verify", changed)
+	contains(t, past("--decision", "24", "--leave", "17", "--policy", "fifo").out, "fifo decides afterwards otherwise than the log")
+	contains(t, past("--decision", "68", "--policy", "released").out, "prior's choice", "total")
+	contains(t, past("--decision", "68", "--policy", "released", "--candidate", "2").out, "afterwards:  released decides")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--leave", "nobody"}, "no decision of the log starts such a job"},
+		{[]string{"--start", "17"}, "want --decision, too"},
+		{[]string{"--decision", "-1"}, "want 0 or more"},
+		{[]string{"--decision", "9999", "--leave", "17"}, "decision 9999, and it has "},
+		{[]string{"--decision", "24", "--start", "17", "--policy", "nobody"}, "who decides afterwards"},
+		{[]string{"--decision", "24", "--policy", "fifo"}, "fifo chooses among no candidates"},
+	} {
+		if s := past(c.args...); s.code == cmdline.CodeOK {
+			t.Errorf("%q: exit code %d", c.args, s.code)
+		} else {
+			contains(t, s.talk, c.want)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package whatif_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/policy"
+)
+
+// pastOf plays a window of 120 jobs on three servers with a baseline.
+func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
+	t.Helper()
+	s, err := scenario.Load("embedded-small-v1", "window.arrivals=120", "cluster.servers=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := src.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+	sched, err := p.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Run(t.Context(), sched, 1); err != nil {
+		t.Fatal(err)
+	}
+	return run.Log(), p
+}
+
+// startOf returns when a job first starts.
+func startOf(t *testing.T, log *sim.Log, job string) float64 {
+	t.Helper()
+	for i := range log.Records {
+		if r := &log.Records[i]; r.Kind == sim.Start && log.Jobs[r.Job].Name == job {
+			return r.At.Seconds()
+		}
+	}
+	t.Fatalf("job %s never starts", job)
+	return 0
+}
+
+// TestPastWithoutAChange checks that the decision as it was, followed by the same policy, gives the same log, and that the altered
+// log is the same before the decision and can be replayed. The job that is left starts later.
+func TestPastWithoutAChange(t *testing.T) {
+	for _, name := range []string{"fifo", "sjfskip", "srtf"} {
+		log, p := pastOf(t, name)
+		all, err := whatif.Decisions(log)
+		if err != nil || len(all) < 40 {
+			t.Fatalf("%s: %d decisions, error %v", name, len(all), err)
+		}
+		for _, k := range []int{0, len(all) / 3, len(all) - 1} {
+			d := all[k]
+			if len(d.Starts) == 0 {
+				continue
+			}
+			job := d.Starts[0]
+			past, err := whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Leave: job}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i, differs := sim.FirstDifference(log, past.Same); differs {
+				t.Errorf("%s, decision %d as it was: record %d differs", name, d.Number, i)
+			}
+			i, differs := sim.FirstDifference(log, past.Is)
+			if !differs || log.Records[i].At != past.At || past.At.Seconds() != d.At || past.Does != d.Does {
+				t.Errorf("%s, decision %d at %v: the first other record is %+v", name, d.Number, past.At, log.Records[i])
+			}
+			if is := startOf(t, past.Is, job); startOf(t, log, job) == d.At && is <= d.At {
+				t.Errorf("%s: job %s starts at %v, want after %v", name, job, is, d.At)
+			}
+			if !past.Is.Outcome.Terminated {
+				t.Errorf("%s: outcome %+v", name, past.Is.Outcome)
+			}
+			if _, err := sim.Replay(past.Is); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestPastStartsAnotherJob checks that a waiting job can take the place of one that the log starts.
+func TestPastStartsAnotherJob(t *testing.T) {
+	log, p := pastOf(t, "sjfskip")
+	all, err := whatif.Decisions(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, d := range all {
+		for _, later := range all {
+			if later.Number <= d.Number || len(later.Starts) == 0 || tried == 3 {
+				continue
+			}
+			job := later.Starts[0]
+			past, err := whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Start: job}, 1)
+			if err != nil {
+				if !strings.Contains(err.Error(), "does not wait then") && !strings.Contains(err.Error(), "does not fit then") {
+					t.Fatal(err)
+				}
+				continue
+			}
+			tried++
+			if at := startOf(t, past.Is, job); at != d.At || !strings.HasPrefix(past.Instead, "start "+job+":") {
+				t.Errorf("job %s starts at %v, want %v: %s", job, at, d.At, past.Instead)
+			}
+		}
+	}
+	if tried != 3 {
+		t.Errorf("%d jobs could start earlier, want 3", tried)
+	}
+}
+
+// TestPastTakesAnotherCandidate checks that the candidate of the given number is carried out.
+func TestPastTakesAnotherCandidate(t *testing.T) {
+	log, _ := pastOf(t, "sjfskip")
+	team, err := agents.NewPolicy("team", agents.DefaultSize(), 8, "sjfskip", rng.Stream(1, "past"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &policy.Policy{Name: "team", Learned: team, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil }}
+	all, err := whatif.Decisions(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := 0
+	for _, d := range all {
+		choices, err := whatif.Choices(log, p, d.Number, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(choices) == 0 || taken == 3 {
+			continue
+		}
+		taken++
+		most := len(choices[0].Candidates)
+		past, err := whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Candidate: most}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := choices[0].Candidates[most-1]
+		starts := strings.HasPrefix(c.Does, "start ") && !strings.HasPrefix(c.Does, "start nobody")
+		if starts && !strings.Contains(past.Instead, c.Does) || !starts && past.Instead == d.Does {
+			t.Errorf("decision %d: %q, want %q", d.Number, past.Instead, c.Does)
+		}
+		_, err = whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Candidate: most + 1}, 1)
+		if err == nil || !strings.Contains(err.Error(), "cannot be taken") {
+			t.Errorf("candidate %d of %d: error %v", most+1, most, err)
+		}
+	}
+	if taken != 3 {
+		t.Errorf("%d decisions with candidates, want 3", taken)
+	}
+}
+
+// TestPastRefuses checks the errors about alterations that are not possible.
+func TestPastRefuses(t *testing.T) {
+	log, p := pastOf(t, "fifo")
+	for _, c := range []struct {
+		a    whatif.Alteration
+		want string
+	}{
+		{whatif.Alteration{Decision: 1}, "0 ways to decide otherwise, want one"},
+		{whatif.Alteration{Decision: 1, Leave: "x", Start: "y"}, "2 ways"},
+		{whatif.Alteration{Leave: "x"}, "decision 0, want 1 or more"},
+		{whatif.Alteration{Decision: 1, Leave: "x"}, "decision 1 does nothing with job x: it does this: start "},
+		{whatif.Alteration{Decision: 1, Start: "x"}, "decision 1: job x does not wait then"},
+		{whatif.Alteration{Decision: 1, Candidate: 1}, "decision 1: fifo chooses among no candidates"},
+		{whatif.Alteration{Decision: 1 << 20, Leave: "x"}, "branch log: decision 1048576, and it has "},
+	} {
+		_, err := whatif.Alter(t.Context(), log, p, c.a, 1)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want %q", c.a, err, c.want)
+		}
+	}
+}
