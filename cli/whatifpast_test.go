@@ -12,7 +12,9 @@ func TestWhatifPast(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "simulate", "--trace", file(t, "jobs.csv", must(t, "trace", "gen", "--jobs", "40", "--load", "4", "--gpus", "16", "--seed", "5").out),
 		"--oversize", "clamp", "--servers", "2", "--gpus-per-server", "8", "--policy", "sjfskip", "--log-out", "log.jsonl")
-	past := func(args ...string) said { return command(t, append([]string{"whatif", "past", "log.jsonl"}, args...)...) }
+	past := func(args ...string) said {
+		return command(t, append([]string{"whatif", "past", "log.jsonl"}, args...)...)
+	}
 
 	changed := filepath.Join(t.TempDir(), "changed.jsonl.gz")
 	contains(t, past("--leave", "17", "--log-out", changed).out, "decision 24 at ", "afterwards:  sjfskip decides", "mean JCT -")
