@@ -62,6 +62,7 @@ func house() rules {
 			{1, "internal/onnx/run", "reads and computes ONNX models, under limits"},
 			{1, "internal/work", "gives units of a job to workers, and takes their answers; speaks NATS"},
 			{1, "internal/tbevent/tbeventtest", "tests: another reader of event files"},
+			{1, "eval/toy", "a workload whose best schedule is known"},
 			{1, "attention", "masked multi-head attention and readouts of sets, with gradients; knows nothing of clusters"},
 			{1, "coordgraph", "a dynamic coordination graph and its payoffs, with gradients; knows nothing of clusters"},
 			{1, "baselines/forest", "random forests"},

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clustergym/clustergym/cli/flags"
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/toy"
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+type demoOptions struct {
+	dir     string
+	updates int
+	seed    uint64
+	workers int
+}
+
+// What the demonstration plays. demoScenario reads the trace beside its file.
+const (
+	demoEpisodes = 400
+	demoUpdates  = 20
+	demoScenario = `name: wait-or-start-v1
+about: a toy with a known optimum, three jobs on two servers of one GPU each
+real: [nothing]
+assumed: [a restart takes two hours, so that stopping a job never pays]
+cluster: {servers: 2, gpus_per_server: 1}
+workload: {trace: wait-or-start.csv}
+window: {arrivals: 3, train: [0, 0.5], validation: [0.5, 0.7], test: [0.7, 1]}
+preempt_overhead: 2h
+migrate_overhead: 2h
+resize_overhead: 2h
+seeds: [1]
+`
+)
+
+// demoSets are settings with which a small team learns the toy within seconds.
+var demoSets = []string{
+	"train.prior=sjfskip", "train.label=1", "train.windows=20", "train.epochs=4", "train.rate=0.01", "train.margin=0.1",
+	"train.validation=80", "train.window=4", "train.tail=backlog", "train.memory=6h",
+}
+
+func newDemoCmd(a *app) *cobra.Command {
+	var opts demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Train a team on a toy whose best schedule is known",
+		Long: cmdline.Long(`
+Writes a toy workload and its scenario, trains a small team on it within seconds, and prints how far the team and two
+heuristics are from the best schedule on test windows.
+
+In each window a job holds one of two GPUs. A minute later a gang that needs both GPUs and a single worker arrive. The single
+worker can start at once, which may delay the gang, or wait until the gang has run. Which is better depends on the run times
+of all three, which schedulers are told. sjfskip, the team's prior, always starts it, fifo always makes it wait, and so each
+is wrong in some windows. The team learns from labels: what each choice costs in the end. Stopping a job never pays, because a
+restart takes two hours.
+
+The folder --dir gets wait-or-start.csv, toy.yaml, the run and a report. toy.yaml is a scenario like any other,
+and the last line that the command prints plays it by hand.`),
+		Example: `  clustergym demo
+  clustergym demo --seed 2 --dir runs/demo-2`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, opts) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&opts.dir, "dir", "runs/demo", "folder for all files; it must not contain a demonstration already")
+	f.IntVar(&opts.updates, "updates", demoUpdates, "how many updates to train")
+	f.Uint64Var(&opts.seed, "seed", 1, "seed of the workload and of training")
+	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	return cmd
+}
+
+// demonstrated is the result of demo.
+type demonstrated struct {
+	Scenario string    `json:"scenario"`
+	Run      string    `json:"run"`
+	Report   string    `json:"report"`
+	Windows  int       `json:"windows"`
+	Rows     []demoRow `json:"policies"`
+}
+
+// demoRow is a policy beside the optimum.
+type demoRow struct {
+	Policy string  `json:"policy"`
+	Mean   float64 `json:"mean_jct_s"`
+	Above  float64 `json:"above_optimum"`      // relative
+	Best   int     `json:"windows_at_optimum"` // to a microsecond
+}
+
+func runDemo(ctx context.Context, a *app, opts demoOptions) error {
+	if _, err := os.Lstat(filepath.Join(opts.dir, "toy.yaml")); err == nil {
+		return cmdline.Usage("--dir %s: it contains a demonstration already, name another folder", opts.dir)
+	}
+	episodes := toy.Draw(opts.seed, demoEpisodes)
+	at := func(name string) string { return filepath.Join(opts.dir, name) }
+	if err := os.MkdirAll(opts.dir, 0o777); err != nil {
+		return fmt.Errorf("write the toy: %w", err)
+	}
+	err := a.Write(at("wait-or-start.csv"), func(w io.Writer) error { return toy.WriteCSV(w, episodes) })
+	if err == nil {
+		err = a.Write(at("toy.yaml"), func(w io.Writer) error { return text(w, demoScenario) })
+	}
+	if err != nil {
+		return err
+	}
+	sets := append([]string{"train.seed=" + strconv.FormatUint(opts.seed, 10), "train.updates=" + strconv.Itoa(opts.updates)}, demoSets...)
+	result := demonstrated{Scenario: at("toy.yaml"), Run: at("team")}
+	words := []string{"train", "--scenario", result.Scenario}
+	for _, set := range sets {
+		words = append(words, "--set", set)
+	}
+	a.Say("1/2 train: %s", next(append(words, "--dir", result.Run)...))
+	trained, err := trainRun(ctx, a, trainOptions{
+		scenario: flags.Scenario{Name: result.Scenario, Sets: sets}, dir: result.Run, cores: opts.workers,
+	})
+	if err != nil {
+		return err
+	}
+	if trained.Stopped {
+		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", trained.Updates, opts.updates))
+	}
+	policies := []string{"fifo", "sjfskip", result.Run}
+	a.Say("\n2/2 compare: %s", next("eval", "--scenario", result.Scenario, "--policies", strings.Join(policies, ",")))
+	compared, err := evaluate(ctx, a, evalOptions{
+		scenarios: []string{result.Scenario}, policies: policies, baseline: "sjfskip", split: string(scenario.Test),
+		workers: opts.workers, out: at("report"), figures: []string{noFigures},
+	})
+	if err != nil {
+		return err
+	}
+	result.Report = compared.Report
+	if err := result.measure(at("report"), episodes); err != nil {
+		return errors.Join(err, compared.verdict())
+	}
+	return errors.Join(result.print(a), compared.verdict())
+}
+
+// measure compares the results of an evaluation with the optimum of the episodes, of which the test windows are the last.
+func (d *demonstrated) measure(dir string, episodes []toy.Episode) error {
+	results, err := demoResults(filepath.Join(dir, "results.jsonl"))
+	if err != nil {
+		return err
+	}
+	d.Rows = []demoRow{{Policy: "the optimum"}}
+	var order []string
+	by := map[string][]eval.Result{}
+	for _, r := range results {
+		if by[r.Policy] == nil {
+			order = append(order, r.Policy)
+		}
+		by[r.Policy] = append(by[r.Policy], r)
+	}
+	for _, name := range order {
+		row := demoRow{Policy: name}
+		d.Windows = len(by[name])
+		best := 0.0
+		for i, e := range episodes[len(episodes)-d.Windows:] {
+			optimum, jct := e.Best().Seconds(), by[name][i].MeanJCT
+			best += optimum / float64(d.Windows)
+			if row.Mean += jct / float64(d.Windows); jct <= optimum+time.Microsecond.Seconds() {
+				row.Best++
+			}
+		}
+		row.Above = row.Mean/best - 1
+		d.Rows[0].Mean, d.Rows[0].Best = best, d.Windows
+		d.Rows = append(d.Rows, row)
+	}
+	return nil
+}
+
+// demoResults reads the results of an evaluation, in the order of windows for each policy.
+func demoResults(path string) ([]eval.Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	defer f.Close()
+	var all []eval.Result
+	for d := json.NewDecoder(f); ; {
+		var r eval.Result
+		switch err := d.Decode(&r); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("read results %s: %w", path, err)
+		}
+		all = append(all, r)
+	}
+}
+
+func (d *demonstrated) print(a *app) error {
+	if a.JSON {
+		return a.PrintJSON(d)
+	}
+	rows := [][]string{{"policy", "mean JCT", "above the optimum", "windows at the optimum"}}
+	for _, r := range d.Rows {
+		rows = append(rows, []string{
+			r.Policy, phrase.Seconds(r.Mean), fmt.Sprintf("%.1f %%", 100*r.Above), fmt.Sprintf("%d of %d", r.Best, d.Windows),
+		})
+	}
+	if err := a.PrintRows(rows); err != nil {
+		return err
+	}
+	a.Printf("\nreport: %s\nplay:   %s\n", d.Report, next("env", "play", "-s", d.Scenario, "--policy", d.Run))
+	return nil
+}
