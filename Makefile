@@ -522,9 +522,12 @@ gen_python_docs = if $(PYTHON) -c 'import sys; assert sys.version_info >= (3, 10
 SITE_VENV  := bin/site-venv
 SITE_STAMP := $(SITE_VENV)/.made-$(shell cat site/requirements.txt site/package.json | sha256sum | cut -c1-16)
 SITE_NODE  := $(CURDIR)/bin/site-node/node_modules
+SITE_SIMULATOR := $(CURDIR)/bin/site-simulator
 
 site: $(SITE_STAMP) ## build the documentation as a site in bin/site, and fail on a broken link
-	NO_MKDOCS_2_WARNING=1 SITE_NODE=$(SITE_NODE) $(SITE_VENV)/bin/mkdocs build -q --strict -f site/mkdocs.yml
+	mkdir -p $(SITE_SIMULATOR) && cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" $(SITE_SIMULATOR)/
+	GOOS=js GOARCH=wasm $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $(SITE_SIMULATOR)/simulator.wasm ./cmd/clustergym-browser
+	NO_MKDOCS_2_WARNING=1 SITE_NODE=$(SITE_NODE) SITE_SIMULATOR=$(SITE_SIMULATOR) $(SITE_VENV)/bin/mkdocs build -q --strict -f site/mkdocs.yml
 	@echo "site: bin/site/index.html"
 
 site-check: site ## look at the site in Chromium: no request, no page too wide, contrast, labels, keyboard, search

@@ -106,3 +106,21 @@ func shellWords(line string) (words []string, ok bool) {
 	end()
 	return words, len(words) > 0
 }
+
+// TestEveryPageHasAPlace checks that the menu of the site and the table of docs/README.md lead to every page of docs.
+func TestEveryPageHasAPlace(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	menu, list := read(t, "../site/mkdocs.yml"), read(t, "../docs/README.md")
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if !regexp.MustCompile(`(?m)(- |: )` + regexp.QuoteMeta(name) + `$`).MatchString(menu) {
+			t.Errorf("site/mkdocs.yml has no place for docs/%s in its menu", name)
+		}
+		if name != "README.md" && !strings.Contains(list, "]("+name) {
+			t.Errorf("docs/README.md does not list %s", name)
+		}
+	}
+}

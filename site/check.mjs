@@ -14,7 +14,7 @@ const puppeteer = require("puppeteer-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const all = fs.readdirSync(site, {recursive: true}).filter((f) => f.endsWith(".html") && f !== "404.html").sort();
-const some = ["index.html", "concepts.html", "evaluation.html", "training.html", "kubernetes.html", "cli/clustergym_train.html"];
+const some = ["index.html", "try.html", "concepts.html", "evaluation.html", "training.html", "kubernetes.html", "cli/clustergym_train.html"];
 const pages = process.env.SITE_PAGES === "all" ? all : some;
 const screens = {phone: {width: 390, height: 844, isMobile: true, hasTouch: true}, desk: {width: 1280, height: 800}};
 
@@ -42,7 +42,7 @@ for (const [screen, viewport] of Object.entries(screens)) {
       await page.evaluate(axe);
       const found = await page.evaluate(() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa"], resultTypes: ["violations"]}));
       for (const v of found.violations) fail(where, `${v.id}: ${v.help}: ${v.nodes.length} times, such as ${v.nodes[0].html.slice(0, 120)}`);
-      if (some.slice(0, 3).includes(name)) await page.screenshot({path: path.join(pictures, `${name}-${screen}-${scheme}.png`)});
+      if (some.slice(0, 4).includes(name)) await page.screenshot({path: path.join(pictures, `${name}-${screen}-${scheme}.png`)});
     }
     await context.close();
   }
@@ -63,6 +63,30 @@ if (!hit) {
   await Promise.all([page.waitForNavigation({timeout: 10000}).catch(() => fail("search", "Enter leads nowhere")), page.keyboard.press("Enter")]);
   if (page.url().endsWith("/index.html")) fail("search", "stays on the first page");
 }
+// The simulator runs in the page, without a request, and refuses what is beyond its limits.
+const play = await browser.newPage();
+await play.setViewport(screens.phone);
+play.on("request", (r) => { if (!/^(file|data|blob|about):/.test(r.url())) fail("simulator", `requests ${r.url()}`); });
+play.on("pageerror", (e) => fail("simulator", e.message));
+await play.goto(pathToFileURL(path.join(site, "try.html")).href, {waitUntil: "load"});
+const simulate = async (until) => {
+  await play.click("#simulator button");
+  await play.waitForFunction((text) => document.getElementById("simulator-says").textContent.includes(text), {timeout: 60000}, until)
+    .catch(async () => fail("simulator", `does not say "${until}" but "${await play.$eval("#simulator-says", (e) => e.textContent)}"`));
+};
+await simulate("simulated in");
+const rows = await play.$$eval("#simulator-shown tbody tr", (all) => all.map((r) => r.textContent));
+const drawn = await play.$$eval("#simulator-shown canvas", (all) => all.map((c) => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((x) => x > 0)));
+if (rows.length !== 2 || !rows[0].startsWith("fifo") || !rows[1].startsWith("srtf") || rows[0].slice(4) === rows[1].slice(4)) fail("simulator", `shows ${rows}`);
+if (drawn.length !== 2 || !drawn.every(Boolean)) fail("simulator", `draws ${drawn}`);
+const over = await play.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+if (over > 0) fail("simulator", `${over} px wider than the screen`);
+await play.evaluate(axe);
+const faults = await play.evaluate(() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa"], resultTypes: ["violations"]}));
+for (const v of faults.violations) fail("simulator", `${v.id}: ${v.help}: ${v.nodes[0].html.slice(0, 120)}`);
+await play.screenshot({path: path.join(pictures, "simulator.png"), fullPage: true});
+await play.$eval("#simulator", (form) => { form.noValidate = true; form.elements.servers.value = "33"; });
+await simulate("servers: 33, want 1 to 32");
 await browser.close();
 console.log(`${pages.length} pages, ${Object.keys(screens).length} widths, 2 colour schemes: ${failures} failures`);
 process.exit(failures ? 1 : 0);

@@ -1,0 +1,100 @@
+package browser
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const usual = `{"policies":["fifo","srtf"],"servers":4,"gpus_per_server":8,"jobs":120,"load":1.2,"seed":1}`
+
+// TestSchedulesAreSchedules checks for every policy that all jobs run, on GPUs that exist, each GPU for one job at a time, and not
+// before their submission; and that equal requests give equal answers.
+func TestSchedulesAreSchedules(t *testing.T) {
+	for _, policy := range Policies() {
+		request := strings.Replace(usual, `["fifo","srtf"]`, `["`+policy+`"]`, 1)
+		text, err := JSON(request)
+		if err != nil {
+			t.Fatalf("%s: %v", policy, err)
+		}
+		if again, err := JSON(request); err != nil || again != text {
+			t.Errorf("%s: the same request gives another answer, error %v", policy, err)
+		}
+		var a Answer
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		s := a.Schedules[0]
+		if a.GPUs != 32 || len(a.Jobs) != 120 || s.Policy != policy || s.MeanJCT <= 0 || s.Makespan > a.End {
+			t.Errorf("%s: %d GPUs, %d jobs, %+v", policy, a.GPUs, len(a.Jobs), s)
+		}
+		rows, ran := make([][]Box, a.GPUs), map[int]bool{}
+		for _, b := range s.Boxes {
+			ran[b.Job] = true
+			if b.From < a.Jobs[b.Job].Submit || b.To > a.End {
+				t.Errorf("%s: job %d, submitted at %v, runs from %v to %v of %v", policy, b.Job, a.Jobs[b.Job].Submit, b.From, b.To, a.End)
+			}
+			for k := range int(b.GPUs) {
+				rows[b.Row+k] = append(rows[b.Row+k], b)
+			}
+		}
+		if len(ran) != len(a.Jobs) {
+			t.Errorf("%s: %d of %d jobs run", policy, len(ran), len(a.Jobs))
+		}
+		for i, row := range rows {
+			slices.SortFunc(row, func(x, y Box) int { return cmp.Compare(x.From, y.From) })
+			for k := 1; k < len(row); k++ {
+				if row[k].From < row[k-1].To {
+					t.Errorf("%s: GPU %d has jobs %d and %d at %v", policy, i, row[k-1].Job, row[k].Job, row[k].From)
+				}
+			}
+		}
+	}
+}
+
+func TestRequestsAreLimited(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{`["fifo","srtf"]`, `[]`, "0 policies, want 1 to 4"},
+		{`["fifo","srtf"]`, `["fifo","released"]`, `policy "released", want one of fifo, `},
+		{`"servers":4`, `"servers":33`, "servers: 33, want 1 to 32"},
+		{`"gpus_per_server":8`, `"gpus_per_server":0`, "GPUs per server: 0, want 1 to 8"},
+		{`"jobs":120`, `"jobs":501`, "jobs: 501, want 1 to 500"},
+		{`"load":1.2`, `"load":5`, "load: 5, want 0.1 to 4"},
+		{`"jobs"`, `"job"`, `unknown field "job"`},
+		{`"seed":1}`, `"seed":1} x`, "more after the object"},
+		{`"seed":1`, `"seed":1,"load":1e999`, "read request"},
+		{usual, strings.Repeat(" ", mostBytes) + usual, "want at most 4096"},
+	} {
+		_, err := JSON(strings.Replace(usual, c.from, c.to, 1))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.to, err, c.want)
+		}
+	}
+}
+
+// FuzzRequest checks that no text makes the page's simulator fail in another way than with an error.
+func FuzzRequest(f *testing.F) {
+	f.Add(usual)
+	f.Add(`{"policies":["las"],"servers":1,"gpus_per_server":1,"jobs":3,"load":4,"seed":18446744073709551615}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := parse(text)
+		if err != nil || r.Jobs > 30 {
+			return
+		}
+		if _, err := Simulate(r); err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
+	})
+}
+
+// BenchmarkLargestRequest is the longest that a page waits, natively.
+func BenchmarkLargestRequest(b *testing.B) {
+	r := Request{[]string{"fifo", "srtf", "las", "random"}, mostServers, mostGPUs, mostJobs, mostLoad, 1}
+	for b.Loop() {
+		if _, err := Simulate(&r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package browser
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestThePageListsWhatIsAllowed checks that the form of docs/try.md lists the policies, and that its fields have the limits, that
+// a request may have.
+func TestThePageListsWhatIsAllowed(t *testing.T) {
+	text, err := os.ReadFile("../../docs/try.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"first", "second"} {
+		list := regexp.MustCompile(`<select name="` + name + `">(.*)</select>`).FindStringSubmatch(string(text))
+		if list == nil {
+			t.Fatalf("no list of the %s policy", name)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(`<option[^>]*>([^<]*)</option>`).FindAllStringSubmatch(list[1], -1) {
+			got = append(got, m[1])
+		}
+		if !slices.Equal(got, Policies()) {
+			t.Errorf("%s policy: %q, want %q", name, got, Policies())
+		}
+	}
+	for _, field := range []string{
+		`name="servers" type="number" min="1" max="32"`, `name="gpus" type="number" min="1" max="8"`,
+		`name="jobs" type="number" min="1" max="500"`, `name="load" type="number" min="0.1" max="4"`,
+	} {
+		if !strings.Contains(string(text), field) {
+			t.Errorf("the form lacks %s", field)
+		}
+	}
+}
