@@ -3,7 +3,9 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,15 +65,16 @@ func checkPage(t *testing.T, name string, least int, files ...string) {
 }
 
 // shell runs a line of the page and returns the lines that it prints, without blanks at their ends. The line may redirect the
-// output into a file.
+// output into a file, or show only some of its lines by head -N, tail -N or grep WORD.
 func shell(t *testing.T, line string) []string {
 	t.Helper()
 	line, into, _ := strings.Cut(line, " > ")
+	line, filter, _ := strings.Cut(line, " | ")
 	args := strings.Fields(line)
-	if args[0] != "clustergym" {
+	if filepath.Base(args[0]) != "clustergym" {
 		t.Fatalf("%s: want a clustergym command", line)
 	}
-	out := must(t, args[1:]...).out
+	out := filtered(t, must(t, args[1:]...).out, filter)
 	if into != "" {
 		if err := os.WriteFile(into, []byte(out), 0o666); err != nil {
 			t.Fatal(err)
@@ -83,6 +86,43 @@ func shell(t *testing.T, line string) []string {
 		lines = append(lines, strings.TrimRight(l, " \n"))
 	}
 	return lines
+}
+
+// filtered returns the lines that head -N, tail -N or grep WORD keeps, or all if the filter is "".
+func filtered(t *testing.T, text, filter string) string {
+	t.Helper()
+	if filter == "" {
+		return text
+	}
+	tool, arg, _ := strings.Cut(filter, " ")
+	lines := slices.Collect(strings.Lines(text))
+	if tool == "grep" {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, arg) })
+		return strings.Join(lines, "")
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(arg, "-"))
+	switch {
+	case err != nil || n > len(lines):
+		t.Fatalf("%s of %d lines, error %v", filter, len(lines), err)
+	case tool == "head":
+		lines = lines[:n]
+	case tool == "tail":
+		lines = lines[len(lines)-n:]
+	default:
+		t.Fatalf("%s: want head, tail or grep", filter)
+	}
+	return strings.Join(lines, "")
+}
+
+// TestTheTourOfTheREADME checks that the commands of the tour print what the README shows.
+func TestTheTourOfTheREADME(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains a team, which takes half a minute")
+	}
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the README shows what a processor with this architecture computes; others may differ in the last digits")
+	}
+	checkPage(t, "../README.md", 6)
 }
 
 func TestWhatifObeysItsOptions(t *testing.T) {
