@@ -12,9 +12,9 @@ import (
 	"unicode"
 )
 
-// name is the file in a folder that is locked. The file exists while a process has the lock. After a kill it stays until the next
+// Name is the file in a folder that is locked. The file exists while a process has the lock. After a kill it stays until the next
 // release.
-const name = ".lock"
+const Name = ".lock"
 
 // heldError reports that a process has the lock of a folder already.
 type heldError struct {
@@ -37,7 +37,7 @@ func Held(err error) bool { return errors.As(err, new(*heldError)) }
 // already, even this one, Held reports true of the error. If the operating or file system has no locks, Acquire locks nothing and
 // succeeds.
 func Acquire(dir string) (release func(), err error) {
-	path := filepath.Join(dir, name)
+	path := filepath.Join(dir, Name)
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {

@@ -54,7 +54,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // it was killed
-	if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, Name)); err != nil {
 		t.Errorf("the kill left no file: %v", err)
 	}
 	release, err := Acquire(dir)
@@ -85,7 +85,7 @@ func TestHolderThatIsNotKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, Name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), "in use by another process") {

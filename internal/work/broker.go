@@ -2,11 +2,9 @@ package work
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
@@ -26,8 +24,8 @@ type BrokerOptions struct {
 // them out again.
 type Broker struct {
 	server *server.Server
-	dir    string
 	host   string // as given
+	remove func() // removes its folder
 	secret string
 	tls    bool
 }
@@ -76,12 +74,12 @@ func startBroker(o BrokerOptions) (*Broker, error) {
 		opts.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 		opts.TLS, b.tls = true, true
 	}
-	if b.dir, err = os.MkdirTemp("", "clustergym-broker-"); err != nil { // JetStream wants a folder for its own files
+	if opts.StoreDir, b.remove, err = makeFolder(); err != nil { // JetStream wants a folder for its own files
 		return nil, err
 	}
-	opts.StoreDir = b.dir
 	if b.server, err = server.NewServer(opts); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(b.dir))
+		b.remove()
+		return nil, err
 	}
 	b.server.Start()
 	if !b.server.ReadyForConnections(startTime) {
@@ -126,5 +124,5 @@ func (b *Broker) Connect() (*nats.Conn, error) {
 func (b *Broker) Close() {
 	b.server.Shutdown()
 	b.server.WaitForShutdown()
-	_ = os.RemoveAll(b.dir)
+	b.remove()
 }

@@ -132,17 +132,18 @@ func within(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// Start makes the job known to workers. The pool calls take with answers; see train.Pool.
+// Start makes a job known to workers, in place of an earlier one, all of whose units must have an answer. The pool calls take with
+// answers; see units.Pool.
 func (p *Pool) Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.job != nil {
-		return errors.New("start pool: it has a job already")
+	if p.job != nil && len(p.open) > 0 {
+		return fmt.Errorf("start pool: %d units of an earlier job have no answer", len(p.open))
 	}
 	if len(job) > MaxPayload-maxHead {
 		return fmt.Errorf("start pool: job of %d bytes, want at most %d", len(job), MaxPayload-maxHead)
 	}
-	p.job, p.digest, p.take = job, digest(append([]byte(p.Build+"\n"), job...)), take
+	p.job, p.digest, p.take, p.rate = job, digest(append([]byte(p.Build+"\n"), job...)), take, rate{}
 	p.stir()
 	return nil
 }
@@ -300,6 +301,7 @@ func (p *Pool) answer(msg *nats.Msg) {
 		return
 	}
 	u.storing = true
+	take := p.take
 	p.mu.Unlock()
 
 	var refused, failed error
@@ -309,7 +311,7 @@ func (p *Pool) answer(msg *nats.Msg) {
 	case digest(m.body) != m.Digest:
 		refused = fmt.Errorf("the answer has the digest %s, and its message says %s", digest(m.body), m.Digest)
 	default:
-		refused, failed = p.take(m.Unit, m.body)
+		refused, failed = take(m.Unit, m.body)
 	}
 
 	p.mu.Lock()
@@ -375,7 +377,8 @@ func (p *Pool) tend() {
 			return
 		case <-p.wake:
 			err = p.publish()
-		case <-ticks.C:
+		case now := <-ticks.C:
+			p.forget(now)
 			if err = p.mend(); err == nil {
 				err = p.publish()
 			}

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,9 @@ const (
 	beatEvery  = 2 * time.Second
 	lostAfter  = 3*beatEvery + time.Second // a worker that says nothing for so long is lost
 	maxWorkers = 1 << 14
-	patience   = 30 * time.Second
+	// forgetAfter is how long the table shows a lost worker. A worker that comes back after that is a new one.
+	forgetAfter = 10 * time.Minute
+	patience    = 30 * time.Second
 )
 
 // rate counts accepted answers.
@@ -64,6 +67,13 @@ func (p *Pool) seat(worker string, now time.Time) *seat {
 	}
 	s.heard = now
 	return s
+}
+
+// forget removes the seats of workers that were lost long ago.
+func (p *Pool) forget(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.workers, func(_ string, s *seat) bool { return now.Sub(s.heard) > forgetAfter })
 }
 
 // beat notes what a worker says.

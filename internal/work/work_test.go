@@ -143,3 +143,52 @@ func TestAnotherBuildIsRefused(t *testing.T) {
 		t.Errorf("error %v, want it to name both programs", err)
 	}
 }
+
+// TestOneJobAfterAnother checks that a pool can give out the units of another job once all units have an answer, and that
+// workers go over to it.
+func TestOneJobAfterAnother(t *testing.T) {
+	s := newSite(t, nil)
+	run(t, s.worker(t, "first"))
+	s.start(t, 3)
+	err := s.pool.Start([]byte("other"), s.take)
+	if err == nil || !strings.Contains(err.Error(), "3 units of an earlier job have no answer") {
+		t.Errorf("error %v while units have no answer", err)
+	}
+	s.finish(t, 3)
+	var mu sync.Mutex
+	var got []string
+	if err := s.pool.Start([]byte("other"), func(_ int, answer []byte) (refused, failed error) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, string(answer))
+		return nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.pool.Give(1)
+	if err := s.pool.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0] != "other 1" || s.pool.Status().Done != 1 {
+		t.Errorf("answers %q, status %+v", got, s.pool.Status())
+	}
+}
+
+// TestLostWorkersAreForgotten checks that the seat of a worker that was lost long ago does not count against the largest number
+// of workers.
+func TestLostWorkersAreForgotten(t *testing.T) {
+	s := newSite(t, nil)
+	now := time.Now()
+	s.pool.mu.Lock()
+	for i := range maxWorkers {
+		s.pool.seat(fmt.Sprint("worker-", i), now.Add(time.Duration(i%2)*-forgetAfter-time.Second))
+	}
+	full := s.pool.seat("new", now)
+	s.pool.mu.Unlock()
+	s.pool.forget(now)
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	if again := s.pool.seat("new", now); full != nil || again == nil || len(s.pool.workers) != maxWorkers/2+1 {
+		t.Errorf("seat %v while there are too many, then %v with %d seats", full, again, len(s.pool.workers))
+	}
+}
