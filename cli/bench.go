@@ -20,7 +20,7 @@ type benchOptions struct {
 	tasks    []string
 	policies []string
 	untold   string
-	workers  int
+	cores    int
 	out      string
 	byTask   bool
 	markdown bool
@@ -62,7 +62,7 @@ bench join puts several of them into one ranking. Equal rows have equal bytes.`,
 	f.StringSliceVarP(&opts.tasks, "task", "t", nil, "the tasks to play, separated by commas, none for all: see bench ls")
 	f.StringSliceVarP(&opts.policies, "policy", "p", nil, "the policies to play, separated by commas, none for all standard ones")
 	f.StringVar(&opts.untold, "untold", "", "the policy that plays in place of --policy where run times and speeds are not told")
-	f.IntVar(&opts.workers, "workers", 0, "how many episodes to play at once, 0 for one per core; does not change the results")
+	f.IntVar(&opts.cores, "cores", 0, "how many episodes to play at once, 0 for one per core; does not change the results")
 	f.StringVarP(&opts.out, "out", "o", filepath.Join("runs", "bench"), "folder of the results")
 	addBenchTable(cmd, &opts)
 	cmdline.CompleteList(cmd, "task", bench.TaskNames)

@@ -104,7 +104,7 @@ func (o *benchOptions) play(ctx context.Context, a *app, tasks []*bench.Opened, 
 	a.Say("%s: %s, policies: %d", bench.Suite, phrase.Count(len(tasks), "task"), len(entries))
 	var bar *progress.Bar
 	opts := bench.Options{
-		Dir: o.out, Workers: o.workers, Load: a.fitter().Load, Clock: func() time.Duration { return time.Since(began) },
+		Dir: o.out, Workers: o.cores, Load: a.fitter().Load, Clock: func() time.Duration { return time.Since(began) },
 		Program: bench.Program{Version: version, Revision: revision(), Build: build, Go: runtime.Version()},
 		Warn:    a.Warn,
 		Progress: func(p bench.Progress) {

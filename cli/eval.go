@@ -25,7 +25,8 @@ type evalOptions struct {
 	seeds     int
 	split     string
 	windows   int
-	workers   int
+	cores     int
+	pool      poolOptions
 	out       string
 	overlap   bool
 	gate      string
@@ -60,6 +61,10 @@ Finished cases of the same scenario, policy and program are not played again, so
 policy. Without --out, results of another command are not replaced: the folder runs/eval-SCENARIO-2, or the next free one, is
 taken. With --out, the folder's results are replaced.
 
+--workers N starts N processes that play the cases, and --listen lets workers of other machines play them, too, with TLS and a
+token: see clustergym worker, and clustergym workers for what they do. Results are the same, byte for byte. A policy from a
+folder must be at the same path on each machine.
+
 A policy is a baseline (see baselines ls), prior, released, which comes with the program, or the folder of an exported policy
 or of a run, whose best weights are used; name=folder sets its name in the tables. prior is that of the first learned policy
 in the list. With the option predictor=fitted, as in a-srpt:predictor=fitted, a policy first trains a random forest on the
@@ -91,7 +96,8 @@ A gate is a YAML file of bounds, each with its reason:
 	f.IntVar(&opts.seeds, "seeds", 0, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
 	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
 	f.IntVar(&opts.windows, "windows", 0, "how many windows of each scenario to play, from the first on, 0 for all")
-	f.IntVar(&opts.workers, "workers", 0, "how many episodes to play at once, 0 for one per core; does not change the results")
+	f.IntVar(&opts.cores, "cores", 0, "how many episodes this process plays at once, 0 for one per core; does not change the results")
+	opts.pool.addFlags(f, "the episodes")
 	f.StringVarP(&opts.out, "out", "o", "", "folder of the results (default runs/eval-SCENARIO)")
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also evaluate policies on jobs that they were trained or selected on")
 	f.StringVar(&opts.gate, "gate", "", "YAML file of bounds: exit with status 4 if one is broken")
@@ -168,8 +174,8 @@ func (o *evalOptions) validate() error {
 	if len(o.policies) == 0 || len(o.scenarios) == 0 {
 		return cmdline.Usage("--scenario and --policies: want at least one of each")
 	}
-	if o.seeds < 0 || o.windows < 0 || o.workers < 0 {
-		return cmdline.Usage("--seeds %d, --windows %d, --workers %d: want 0 or more", o.seeds, o.windows, o.workers)
+	if o.seeds < 0 || o.windows < 0 || o.cores < 0 {
+		return cmdline.Usage("--seeds %d, --windows %d, --cores %d: want 0 or more", o.seeds, o.windows, o.cores)
 	}
 	if o.overSeeds && !o.markdown {
 		return cmdline.Usage("--over-seeds: want --markdown, too")

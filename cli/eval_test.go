@@ -54,7 +54,7 @@ func TestEvalWritesTheSameAgain(t *testing.T) {
 	s := must(t, append(args, "one")...)
 	contains(t, s.out, "embedded-small-v1, test", "loaning-small-v1, test", "fifo", "first", "sjfskip", "2 windows x 1 seed")
 	contains(t, s.talk, "12/12", filepath.Join("one", "report.html"), "a decision")
-	must(t, append(args, "two", "--workers", "1", "--quiet")...)
+	must(t, append(args, "two", "--cores", "1", "--quiet")...)
 	one := evaluation(t, "one")
 	sameFiles(t, evaluation(t, "two"), one)
 	for _, name := range []string{"report.html", "results.json", "results.jsonl", "results.parquet", "marl-eval.json", "journal.jsonl",

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/policy"
@@ -57,7 +58,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 			return nil, cmdline.Usage("%w", err)
 		}
 	}
-	results, failed, err := play(ctx, a, plan)
+	results, failed, err := play(ctx, a, plan, &opts.pool)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +82,21 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 
 // open reads the scenarios and selects their windows.
 func (o *evalOptions) open() ([]suite, error) {
-	var all []suite
+	var all []*scenario.Scenario
 	for _, name := range o.scenarios {
 		s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, s)
+	}
+	return o.openAll(all)
+}
+
+// openAll opens scenarios and selects their windows.
+func (o *evalOptions) openAll(scenarios []*scenario.Scenario) ([]suite, error) {
+	var all []suite
+	for _, s := range scenarios {
 		src, err := s.Open()
 		if err != nil {
 			return nil, err
@@ -122,23 +132,19 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 	if err != nil {
 		return eval.Plan{}, err
 	}
-	began := time.Now()
-	plan := eval.Plan{
-		Policies: policies, Overlap: o.overlap, Workers: o.workers, Journal: o.out, Build: build,
-		Clock: func() time.Duration { return time.Since(began) },
-	}
+	plan := newPlan(suites, policies)
+	plan.Overlap, plan.Workers, plan.Journal, plan.Build = o.overlap, o.cores, o.out, build
 	if o.fresh {
 		// This gives the run a unique build, so that no results in the folder match it and all are replaced.
-		plan.Build += began.String()
+		plan.Build += time.Now().String()
 	}
-	for _, s := range suites {
-		plan.Suites = append(plan.Suites, s.Suite)
-	}
-	return plan, nil
+	plan.Job, err = o.job(suites, &plan)
+	return plan, err
 }
 
-// play runs the plan and shows its progress. It returns in failed the cases that failed, each with its error.
-func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, failed []string, err error) {
+// play runs the plan and shows its progress. The options say which other processes play cases. It returns in failed the cases
+// that failed, each with its error.
+func play(ctx context.Context, a *app, plan eval.Plan, by *poolOptions) (results []eval.Result, failed []string, err error) {
 	for _, s := range plan.Suites {
 		a.Say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
 	}
@@ -146,6 +152,13 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 		Quiet: a.Quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
 	})
 	plan.Warn = func(err error) { bar.Clear(); a.Warn(err) }
+	pool, err := by.open(ctx, plan.Journal, a, plan.Warn, func(s work.Status) { bar.Note(poolNote("cases", s)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if pool != nil {
+		plan.Pool = pool.of(caseJob)
+	}
 	plan.Fitting = func(scenario string, n, of int) { bar.Note(fitting(scenario, n, of)) }
 	results, err = eval.Run(ctx, plan, func(p eval.Progress) {
 		if p.Done == p.Kept && p.Kept > 0 {
@@ -156,7 +169,12 @@ func play(ctx context.Context, a *app, plan eval.Plan) (results []eval.Result, f
 		bar.Set(int64(p.Done))
 	})
 	bar.Finish()
-	if some, ok := errors.AsType[*eval.FailedError](err); ok {
+	some, ok := errors.AsType[*eval.FailedError](err)
+	pool.close(err == nil || ok)
+	if pool != nil && !folderlock.Held(err) {
+		pool.removeContact()
+	}
+	if ok {
 		for _, err := range some.Errs {
 			failed = append(failed, err.Error())
 		}

@@ -38,7 +38,7 @@ type headroomOptions struct {
 	effort    int
 	wider     int
 	overlap   bool
-	workers   int
+	cores     int
 	lines     bool
 	coupling  couplingOptions
 }
@@ -107,7 +107,7 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 	f.IntVar(&opts.wider, "wider", 10,
 		"run a second search, with half of --effort, that draws from this many times as many candidates; 0 for none")
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also play rivals on jobs that they were trained or selected on")
-	f.IntVar(&opts.workers, "workers", 0, "how many windows to process at once, 0 for one per core; does not change the results")
+	f.IntVar(&opts.cores, "cores", 0, "how many windows to process at once, 0 for one per core; does not change the results")
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	opts.coupling.add(f)
 	cmdline.Require(cmd, "scenario")
@@ -144,9 +144,9 @@ func (o *headroomOptions) validate() error {
 	if err := cmdline.OneOf("split", o.split, flags.Splits()...); err != nil {
 		return err
 	}
-	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.workers < 0 {
-		return cmdline.Usage("--seeds %d, --windows %d, --effort %d, --workers %d: want 0 or more",
-			o.seeds, o.windows, o.effort, o.workers)
+	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.cores < 0 {
+		return cmdline.Usage("--seeds %d, --windows %d, --effort %d, --cores %d: want 0 or more",
+			o.seeds, o.windows, o.effort, o.cores)
 	}
 	if err := o.coupling.validate(); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 		return headroom.Plan{}, err
 	}
 	p := headroom.Plan{
-		Suite: g.suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.workers, Hidden: g.hidden,
+		Suite: g.suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.cores, Hidden: g.hidden,
 	}
 	if p.Rivals, err = o.findRivals(a, g.suffix, given); err != nil {
 		return p, err

@@ -25,7 +25,7 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	if strings.Contains(s.out, "look-ahead") || strings.Contains(s.out, "tuned prior  ") {
 		t.Errorf("rows that were not asked for:\n%s", s.out)
 	}
-	if again := must(t, quick("--look-ahead", "", "--workers", "1")...); again.out != s.out {
+	if again := must(t, quick("--look-ahead", "", "--cores", "1")...); again.out != s.out {
 		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
 	}
 	contains(t, must(t, quick("--prior", "prior", "--look-ahead", "mine=las")...).out, "tuned prior   prior", "look-ahead    mine")
@@ -59,7 +59,7 @@ func TestHeadroomMeasuresCoupling(t *testing.T) {
 	quick := []string{"headroom", "-s", "embedded-physics-v1", "--windows", "2", "--coupling", "1", "--choices", "3"}
 	s := must(t, quick...)
 	contains(t, s.out, "embedded-physics-v1  none to come", "the true ones", "others", "coupling %", "embedded-physics-v1: ", "graph")
-	if again := must(t, append(quick, "--workers", "1")...); again.out != s.out {
+	if again := must(t, append(quick, "--cores", "1")...); again.out != s.out {
 		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
 	}
 	out := must(t, append(quick, "--json", "--base", "sjfskip", "--futures", "1")...).out

@@ -60,7 +60,7 @@ func runCoupling(ctx context.Context, a *app, opts headroomOptions, given func(f
 		}
 		plans = append(plans, headroom.CouplingPlan{
 			Suite: g.suite, Base: *p, Points: opts.coupling.points, Candidates: opts.coupling.choices, Futures: opts.coupling.futures,
-			Workers: opts.workers,
+			Workers: opts.cores,
 		})
 	}
 	var reports []*headroom.CouplingReport

@@ -1,28 +1,28 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/loopback"
+	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/train"
 )
 
-// poolOptions say which other processes compute labels.
+// poolOptions say which other processes compute units of a command's work.
 type poolOptions struct {
 	workers int           // worker processes to start on this machine
 	listen  serve.Address // where other workers connect; Host "" for none
@@ -30,8 +30,9 @@ type poolOptions struct {
 	access  work.Access   // of an external broker; URL "" for none
 }
 
-func (o *poolOptions) addFlags(f *pflag.FlagSet) {
-	f.IntVar(&o.workers, "workers", 0, "how many worker processes to start for the labels, 0 to compute them in this one")
+// addFlags adds the flags; the text what says what the workers compute.
+func (o *poolOptions) addFlags(f *pflag.FlagSet, what string) {
+	f.IntVar(&o.workers, "workers", 0, "how many worker processes to start for "+what+", 0 to compute them in this one")
 	f.StringVar(&o.listen.Host, "listen", "", "host:port at which workers of other machines may connect; see clustergym worker")
 	f.StringVar(&o.listen.Cert, "tls-cert", "", "file of the certificate for --listen, with its chain")
 	f.StringVar(&o.listen.Key, "tls-key", "", "file of the certificate's private key")
@@ -65,10 +66,11 @@ func addBrokerFlags(f *pflag.FlagSet, access *work.Access) {
 	f.StringVar(&access.Queue, "queue", work.DefaultQueue, "name of the queue: learners that share a broker need different ones")
 }
 
-// labelPool is a train.Pool that starts the broker and the workers when the first label is needed.
-type labelPool struct {
+// workerPool starts the broker and the workers when the first job begins. Of gives access to it.
+type workerPool struct {
 	poolOptions
-	dir    string // of the run
+	dir    string          // of the run or of the results
+	ctx    context.Context // ends the wait for an external broker
 	told   func(work.Status)
 	warn   func(error)
 	say    func(format string, args ...any)
@@ -78,8 +80,11 @@ type labelPool struct {
 	stop   context.CancelFunc
 }
 
-// open returns the pool that the flags describe, nil for none. The caller must call close.
-func (o *poolOptions) open(dir string, a *app, warn func(error), told func(work.Status)) (*labelPool, error) {
+// open returns the pool that the flags describe, nil for none. If ctx ends, the pool no longer waits for an external broker. The
+// caller must call close.
+func (o *poolOptions) open(
+	ctx context.Context, dir string, a *app, warn func(error), told func(work.Status),
+) (*workerPool, error) {
 	if o.workers < 0 {
 		return nil, cmdline.Usage("--workers %d, want 0 or more", o.workers)
 	}
@@ -108,44 +113,76 @@ func (o *poolOptions) open(dir string, a *app, warn func(error), told func(work.
 			return nil, cmdline.Usage("--listen: %w", err)
 		}
 	}
-	return &labelPool{poolOptions: *o, dir: dir, told: told, warn: warn, say: a.Say}, nil
+	return &workerPool{poolOptions: *o, dir: dir, ctx: ctx, told: told, warn: warn, say: a.Say}, nil
 }
 
-// Start implements train.Pool.
-func (p *labelPool) Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error {
+// jobPool is a units.Pool for jobs of one kind. Their workers must know the kind, so the text of a job begins with a line that
+// names it.
+type jobPool struct {
+	*workerPool
+	kind string
+}
+
+// The kinds of jobs.
+const (
+	labelJob = "labels" // see train.Labeller
+	caseJob  = "cases"  // see eval.Player
+)
+
+// of returns the pool for jobs of a kind.
+func (p *workerPool) of(kind string) units.Pool { return &jobPool{p, kind} }
+
+// Start implements units.Pool.
+func (p *jobPool) Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error {
+	if p.pool == nil {
+		if err := p.begin(); err != nil {
+			return fmt.Errorf("start workers: %w", err)
+		}
+	}
+	return p.pool.Start(slices.Concat([]byte(p.kind+"\n"), job), take)
+}
+
+// Give implements units.Pool.
+func (p *jobPool) Give(units ...int) { p.pool.Give(units...) }
+
+// Wait implements units.Pool.
+func (p *jobPool) Wait(ctx context.Context, units ...int) error { return p.pool.Wait(ctx, units...) }
+
+// begin connects to the broker, or starts one, and starts the workers.
+func (p *workerPool) begin() error {
 	build, err := work.Build(train.Arithmetic())
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	p.stop = stop
 	options := work.PoolOptions{Build: build, Queue: p.access.Queue, Told: p.told, Warn: p.warn, Persist: p.access.URL != ""}
 	if p.access.URL != "" {
-		options.Conn, err = p.access.Await(ctx, "learner", brokerWait)
+		options.Conn, err = p.access.Await(p.ctx, "learner", brokerWait)
 	} else {
 		if err = p.startBroker(); err == nil {
 			options.Conn, err = p.broker.Connect()
 		}
 	}
+	if err == nil && options.Conn != nil {
+		p.pool, err = work.NewPool(p.ctx, options)
+	}
+	if err == nil && p.pool == nil || err != nil && p.ctx.Err() != nil {
+		err = fmt.Errorf("wait for the broker at %s: %w", p.url(), context.Cause(p.ctx))
+	}
+	if err == nil {
+		err = p.writeContact()
+	}
 	if err != nil {
 		return err
 	}
-	if p.pool, err = work.NewPool(ctx, options); err != nil {
-		return err
-	}
-	if err := p.pool.Start(job, take); err != nil {
-		return err
-	}
-	if err := p.writeContact(); err != nil {
-		return fmt.Errorf("start workers: %w", err)
-	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(p.ctx))
+	p.stop = stop
 	if p.workers > 0 {
 		if err := p.startWorkers(ctx); err != nil {
-			return fmt.Errorf("start workers: %w", err)
+			return err
 		}
 	}
 	if p.listen.Host != "" || p.access.URL != "" {
-		p.say("workers: clustergym worker --connect %s", p.url())
+		p.say("workers: clustergym worker --connect %s", p.elsewhere())
 	}
 	return nil
 }
@@ -153,7 +190,7 @@ func (p *labelPool) Start(job []byte, take func(unit int, answer []byte) (refuse
 // brokerWait is how long a learner waits for an external broker.
 const brokerWait = time.Minute
 
-func (p *labelPool) startBroker() (err error) {
+func (p *workerPool) startBroker() (err error) {
 	o := work.BrokerOptions{
 		Address: "127.0.0.1:0", Token: p.access.Token, Queue: p.access.Queue, Cert: p.listen.Cert, Key: p.listen.Key,
 	}
@@ -168,21 +205,56 @@ func (p *labelPool) startBroker() (err error) {
 }
 
 // url returns the address of the broker for workers of this machine.
-func (p *labelPool) url() string {
+func (p *workerPool) url() string {
 	if p.broker == nil {
 		return p.access.URL
 	}
 	return p.broker.URL()
 }
 
-// Give implements train.Pool.
-func (p *labelPool) Give(units ...int) { p.pool.Give(units...) }
+// elsewhere returns the address of the broker for workers of other machines: that of --broker or --listen, and if --listen stands
+// for all addresses of this machine, with a name of its certificate, because workers check that.
+func (p *workerPool) elsewhere() string {
+	if p.broker == nil {
+		return p.access.URL
+	}
+	host, _, _ := net.SplitHostPort(p.listen.Host)
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return p.url()
+	}
+	u, err := url.Parse(p.url())
+	if err != nil {
+		return p.url()
+	}
+	u.Host = net.JoinHostPort(certificateHost(p.listen.Cert), u.Port())
+	return u.String()
+}
 
-// Wait implements train.Pool.
-func (p *labelPool) Wait(ctx context.Context, units ...int) error { return p.pool.Wait(ctx, units...) }
+// certificateHost returns the first host in a certificate that is not this machine's name for itself, and if there is none the
+// machine's name.
+func certificateHost(path string) string {
+	own, _ := os.Hostname()
+	text, err := os.ReadFile(path)
+	block, _ := pem.Decode(text)
+	if err != nil || block == nil {
+		return own
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return own
+	}
+	hosts := cert.DNSNames
+	for _, ip := range cert.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	if i := slices.IndexFunc(hosts, func(host string) bool { return !loopback.Is(host) }); i >= 0 {
+		return hosts[i]
+	}
+	return own
+}
 
 // close ends the pool and the workers of this machine. If done is true, workers of other machines end, too.
-func (p *labelPool) close(done bool) {
+func (p *workerPool) close(done bool) {
 	if p == nil {
 		return
 	}
@@ -198,121 +270,8 @@ func (p *labelPool) close(done bool) {
 	}
 }
 
-// contact is the folder, within that of the run, that says how workers of this machine reach the broker. It exists while the
-// broker runs; removeContact removes it.
-func (p *labelPool) contact() string { return filepath.Join(p.dir, contactName) }
-
-const (
-	contactName = "broker"
-	urlName     = "url"
-	tokenName   = "token" // not there for a broker without a token
-	queueName   = "queue"
-)
-
-// writeContact writes that folder.
-func (p *labelPool) writeContact() error {
-	err := os.MkdirAll(p.contact(), 0o700)
-	if err == nil {
-		err = atomicfile.WriteBytes(filepath.Join(p.contact(), urlName), 0o600, []byte(p.url()+"\n"))
-	}
-	if err == nil {
-		err = atomicfile.WriteBytes(filepath.Join(p.contact(), queueName), 0o600, []byte(p.access.Queue+"\n"))
-	}
-	if err == nil && p.access.Token != "" {
-		err = atomicfile.WriteBytes(filepath.Join(p.contact(), tokenName), 0o600, []byte(p.access.Token+"\n"))
-	}
-	return err
-}
-
-// removeContact removes that folder, also one that a killed process left. The folder of the run must not be that of another
-// process.
-func (p *labelPool) removeContact() {
-	for _, name := range []string{urlName, queueName, tokenName, ""} {
-		_ = os.Remove(filepath.Join(p.contact(), name))
-	}
-}
-
-// startWorkers starts the worker processes of this machine, and starts them again if they die, until ctx ends.
-func (p *labelPool) startWorkers(ctx context.Context) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	args := []string{"worker", "--connect", p.url(), "--queue", p.access.Queue, "--with-parent", "--quiet"}
-	if p.access.Token != "" {
-		args = append(args, "--token-file", filepath.Join(p.contact(), tokenName))
-	}
-	for _, flag := range []struct{ name, value string }{{"--creds", p.access.Creds}, {"--ca", p.authority()}} {
-		if flag.value != "" {
-			args = append(args, flag.name, flag.value)
-		}
-	}
-	for range p.workers {
-		p.tasks.Go(func() { p.keep(ctx, program, args) })
-	}
-	return nil
-}
-
-// authority returns the file of the certificates that a worker of this machine trusts: that of the run's own broker, if
-// it has one.
-func (p *labelPool) authority() string {
-	if p.broker != nil {
-		return p.listen.Cert
-	}
-	return p.access.CA
-}
-
-// maxStarts is how often a worker may end with an error, one time after another, before the pool gives up. A worker that has run
-// for the time soundTime before does not count.
-const (
-	maxStarts = 3
-	soundTime = 10 * time.Minute
-)
-
-// keep runs a worker process again and again until ctx ends. A process that is killed is started again; the pool ends if several
-// processes end with an error one after another.
-func (p *labelPool) keep(ctx context.Context, program string, args []string) {
-	for failures := 0; ctx.Err() == nil; {
-		began := time.Now()
-		cmd := exec.CommandContext(ctx, program, args...)
-		cmd.WaitDelay = 5 * time.Second
-		var talk bytes.Buffer
-		cmd.Stderr = &talk
-		stdin, err := cmd.StdinPipe() // the worker ends when this process ends and so closes it
-		if err == nil {
-			cmd.Cancel = stdin.Close
-			if err = cmd.Start(); err == nil {
-				err = cmd.Wait()
-			}
-			_ = stdin.Close()
-		}
-		text := names.Escape(strings.TrimSpace(talk.String()))
-		exit := new(exec.ExitError)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil: // the pool has just ended
-		case errors.As(err, &exit) && exit.ExitCode() < 0: // a signal ended it
-			p.warn(fmt.Errorf("a worker process was killed (%w): starting another", err))
-		default:
-			if time.Since(began) > soundTime {
-				failures = 0
-			}
-			if failures++; failures >= maxStarts {
-				p.pool.Fail(fmt.Errorf("worker process: %w: %s", err, text))
-				return
-			}
-			p.warn(fmt.Errorf("worker process: %w: %s: starting another", err, text))
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// poolNote returns the text of the progress line while labels are computed.
-func poolNote(s work.Status) string {
+// poolNote returns the text of the progress line while workers compute units, which it calls what.
+func poolNote(what string, s work.Status) string {
 	live, slow, lost := 0, 0, 0
 	for _, w := range s.Workers {
 		switch w.State {
@@ -324,7 +283,7 @@ func poolNote(s work.Status) string {
 		}
 		live++
 	}
-	text := fmt.Sprintf("labels: %d windows done, %d to do  workers %d", s.Done, s.Waiting+s.Busy, live)
+	text := fmt.Sprintf("%s: %d done, %d to do  workers %d", what, s.Done, s.Waiting+s.Busy, live)
 	if slow > 0 {
 		text += fmt.Sprintf(", %d slow", slow)
 	}
@@ -333,7 +292,7 @@ func poolNote(s work.Status) string {
 	}
 	if s.Rate > 0 {
 		left := time.Duration(s.Left * float64(time.Second)).Round(time.Second)
-		text += fmt.Sprintf("  %.2f windows/s  %v left", s.Rate, left)
+		text += fmt.Sprintf("  %.2f/s  %v left", s.Rate, left)
 	}
 	return text
 }

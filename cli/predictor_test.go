@@ -51,7 +51,7 @@ func TestEvalFitsPredictors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, append([]string{"predictor", "fit", "--out", "x.predictor"}, smallScenario...)...)
 	run := func(dir, workers string) said {
-		return must(t, append([]string{"eval", "--seeds", "1", "--figures", "none", "--out", dir, "--workers", workers, "--markdown",
+		return must(t, append([]string{"eval", "--seeds", "1", "--figures", "none", "--out", dir, "--cores", workers, "--markdown",
 			"--baseline", "a-srpt:predictor=fitted", "--policies", "file=a-srpt:predictor=x.predictor,a-srpt:predictor=fitted:backfill=easy"},
 			smallScenario...)...)
 	}

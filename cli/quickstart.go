@@ -27,7 +27,7 @@ type quickstartOptions struct {
 	fresh   bool // the user named no dir: take the next free one
 	force   bool
 	updates int
-	workers int
+	cores   int
 }
 
 const (
@@ -67,7 +67,7 @@ is lower or higher than the prior's, or a tie.`),
 	f.StringVar(&opts.dir, "dir", quickstartDir, "folder for all files; by default one that is not in use")
 	f.BoolVar(&opts.force, "force", false, "replace what an earlier quickstart left in the folder")
 	f.IntVar(&opts.updates, "updates", quickstartUpdates, "how many updates to train")
-	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 		scenario: flags.Scenario{
 			Name: quickstartScenario, Sets: append(slices.Clone(quickstartSets), "train.updates="+strconv.Itoa(opts.updates)),
 		},
-		dir: dir, cores: opts.workers,
+		dir: dir, cores: opts.cores,
 	})
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 		"--baseline", policy.Prior))
 	result.Evaluated, err = evaluate(ctx, a, evalOptions{
 		scenarios: []string{quickstartScenario}, policies: policies, baseline: policy.Prior,
-		split: string(scenario.Test), workers: opts.workers, out: at("report"), figures: []string{"svg"},
+		split: string(scenario.Test), cores: opts.cores, out: at("report"), figures: []string{"svg"},
 	})
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ type sweepOptions struct {
 	config   string
 	dir      string
 	parallel int
-	workers  int
+	cores    int
 	markdown bool
 
 	numbers []string // settings by flags that are numbers, KEY=VALUE
@@ -90,7 +90,7 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f.Uint64("seed", usual.Train.Seed, "first seed of every point, and seed of the draw of --random: train.seed")
 	f.StringVar(&opts.dir, "dir", "", "folder of the sweep (default sweeps/SCENARIO)")
 	f.IntVar(&opts.parallel, "parallel", 1, "how many runs to train at a time; does not change the result")
-	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the table as Markdown")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd
@@ -140,7 +140,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 	defer finish()
 	var last sweep.Progress
 	result, err := plan.Run(context.WithoutCancel(ctx), sweep.Options{
-		Dir: o.dir, Scenarios: scenarios, Parallel: o.parallel, Workers: o.workers, Stop: ctx.Done(),
+		Dir: o.dir, Scenarios: scenarios, Parallel: o.parallel, Workers: o.cores, Stop: ctx.Done(),
 		Train: train.Options{Given: eval.Given, Clock: time.Now},
 		Warn: func(err error) {
 			if bar != nil {

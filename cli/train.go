@@ -117,7 +117,7 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
 	f.BoolVar(&opts.orBegin, "or-begin", false, "with --resume: begin the run if --dir has none, for use in restarted jobs")
 	f.IntVar(&opts.cores, "cores", 0, "cores that this process uses, 0 for all; does not change the result")
-	opts.pool.addFlags(f)
+	opts.pool.addFlags(f, "the labels")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })
 	cmd.AddCommand(newTrainBeliefsCmd(a))
@@ -183,7 +183,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	warn := func(err error) { bar.Clear(); a.Warn(err) }
-	pool, err := opts.pool.open(result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote(s)) })
+	pool, err := opts.pool.open(ctx, result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote("labels", s)) })
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 		},
 	}
 	if pool != nil {
-		options.Pool = pool
+		options.Pool = pool.of(labelJob)
 	}
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, options)
 	pool.close(err == nil && !result.Stopped)

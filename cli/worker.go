@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -31,19 +32,21 @@ func newWorkerCmd(a *app) *cobra.Command {
 	var opts workerOptions
 	cmd := &cobra.Command{
 		Use:   "worker --connect URL",
-		Short: "Compute labels for a training run on another machine",
+		Short: "Do part of the work of a command on another machine",
 		Long: cmdline.Long(`
-Computes labels for clustergym train, one window at a time, on one core. Start as many as the machine has cores to spare. The
-learner sends the recipe of its run; a worker keeps nothing and may be killed at any time: another one computes its window then.
+Does work for a command with --listen or --broker, called the learner, one unit at a time, on one core: it computes the labels of
+a window for clustergym train, and plays an episode for clustergym eval. Start as many workers as the machine has cores to spare.
+The learner sends what a worker must know; a worker keeps nothing and may be killed at any time: another one computes its unit
+then.
 
 The learner accepts only workers that run the same program on a processor that computes the same numbers, because only these
-compute the same labels. It checks every answer: its digest, its form, and that its numbers are finite. It cannot know whether
+compute the same results. It checks every answer: its digest, its form, and that its numbers are finite. It cannot know whether
 finite numbers are right, so give the token only to machines that you trust. A scenario that reads a trace needs the same file
-here, at the same path.
+here, at the same path, and so does a policy from a folder.
 
---connect is the address that clustergym train --listen or --broker uses. Addresses of other machines need TLS. The token is that
-of clustergym train, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the
-worker waits, at most for the time --wait. It ends when the learner has all labels, on SIGINT and SIGTERM, and with an error if
+--connect is the address that the learner's --listen or --broker uses. Addresses of other machines need TLS. The token is that of
+the learner, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the
+worker waits, at most for the time --wait. It ends when the learner has all answers, on SIGINT and SIGTERM, and with an error if
 the learner refuses it.`),
 		Example: `  clustergym worker --connect tls://learner.example:4222 --token-file token --ca cert.pem
   clustergym worker --connect tls://nats.example:4222 --creds worker.creds --queue mine`,
@@ -86,13 +89,7 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 	}
 	w := work.Worker{
 		Conn: conn, Name: o.name, Queue: o.access.Queue, Build: build, Wait: o.wait,
-		Open: func(ctx context.Context, job []byte) (work.Compute, error) {
-			l, err := train.NewLabeller(ctx, job, eval.Given)
-			if err != nil {
-				return nil, err
-			}
-			return l.Label, nil
-		},
+		Open: a.openJob,
 		Told: func(text string) { a.Say("worker %s: %s", o.name, text) },
 	}
 	err = w.Run(ctx)
@@ -100,6 +97,22 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 		return cmdline.Fail(cmdline.CodeMismatch, err)
 	}
 	return err
+}
+
+// openJob prepares for a job of any kind.
+func (a *app) openJob(ctx context.Context, job []byte) (work.Compute, error) {
+	kind, text, _ := bytes.Cut(job, []byte("\n"))
+	switch string(kind) {
+	case labelJob:
+		l, err := train.NewLabeller(ctx, text, eval.Given)
+		if err != nil {
+			return nil, err
+		}
+		return l.Label, nil
+	case caseJob:
+		return a.openEvalJob(text)
+	}
+	return nil, fmt.Errorf("open job: kind %.20q, want %s or %s", kind, labelJob, caseJob)
 }
 
 var unnamed = regexp.MustCompile(`[^0-9a-zA-Z._-]+`)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
 )
@@ -39,7 +40,7 @@ func BenchmarkWorkers(b *testing.B) {
 const benchWindows = 24
 
 // benchTrain trains for one update, whose windows cost about half a second each, and returns the CPU time of this process.
-func benchTrain(b *testing.B, dir, labels string, pool train.Pool) time.Duration {
+func benchTrain(b *testing.B, dir, labels string, pool units.Pool) time.Duration {
 	b.Helper()
 	s, err := scenario.Load("embedded-small-v1", "window.arrivals=300")
 	if err != nil {
@@ -60,11 +61,11 @@ func benchTrain(b *testing.B, dir, labels string, pool train.Pool) time.Duration
 func benchWorkers(b *testing.B, n int) {
 	dir := filepath.Join(b.TempDir(), "run")
 	a := app{App: cmdline.New(nil, b.Output(), b.Output())}
-	pool, err := (&poolOptions{workers: n}).open(dir, &a, func(err error) { b.Error(err) }, nil)
+	pool, err := (&poolOptions{workers: n}).open(b.Context(), dir, &a, func(err error) { b.Error(err) }, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	timed := &timedPool{labelPool: pool}
+	timed := &timedPool{Pool: pool.of(labelJob), pool: pool}
 	before := cpuOf(b, syscall.RUSAGE_CHILDREN)
 	benchTrain(b, dir, "", timed)
 	pool.close(true) // waits for the workers
@@ -75,15 +76,16 @@ func benchWorkers(b *testing.B, n int) {
 
 // timedPool measures the CPU time of this process while it waits for labels.
 type timedPool struct {
-	*labelPool
+	units.Pool
+	pool    *workerPool
 	learner time.Duration
 	status  work.Status
 }
 
 func (p *timedPool) Wait(ctx context.Context, units ...int) error {
 	before := cpuOf(nil, syscall.RUSAGE_SELF)
-	err := p.labelPool.Wait(ctx, units...)
-	p.status = p.pool.Status()
+	err := p.Pool.Wait(ctx, units...)
+	p.status = p.pool.pool.Status()
 	p.learner += cpuOf(nil, syscall.RUSAGE_SELF) - before
 	return err
 }

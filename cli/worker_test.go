@@ -167,12 +167,12 @@ func TestWorkersOfAFolder(t *testing.T) {
 	o := poolOptions{token: file(t, "token", "sixteen bytes and more")}
 	o.listen.Host, o.access.Queue = "127.0.0.1:0", "mine"
 	a := &app{App: cmdline.New(strings.NewReader(""), io.Discard, io.Discard)}
-	p, err := o.open(dir, a, func(error) {}, nil)
+	p, err := o.open(t.Context(), dir, a, func(error) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.close(true)
-	if err := p.Start([]byte("job"), nil); err != nil {
+	if err := p.of(labelJob).Start([]byte("job"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if s := must(t, "workers", "--dir", dir, "--json"); !strings.Contains(s.out, `"queue": "mine"`) {

@@ -2,11 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -27,14 +22,15 @@ type workersOptions struct {
 func newWorkersCmd(a *app) *cobra.Command {
 	var opts workersOptions
 	cmd := &cobra.Command{
-		Use:   "workers {--dir RUN | --connect URL}",
-		Short: "Show the workers of a training run in progress",
+		Use:   "workers {--dir FOLDER | --connect URL}",
+		Short: "Show the workers of a command in progress",
 		Long: cmdline.Long(`
-Prints a table of the workers that compute labels for a run in progress: what each does and for how long, how many windows it
-has labelled, and their mean time. The state is computes, waits, slow (its window takes more than four times the median and at
-least 10 s) or lost (it has said nothing for 7 s; another worker gets its window).
+Prints a table of the workers of a training run or an evaluation in progress: what each does and for how long, how many units
+(windows to label, or episodes) it has computed, and their mean time. The state is computes, waits, slow (its unit takes more
+than four times the median and at least 10 s) or lost (it has said nothing for 7 s; another worker gets its unit). A worker that
+was lost 10 minutes ago is no longer shown.
 
---dir finds a run on this machine. --connect finds any, as for clustergym worker.`,
+--dir finds a run or an evaluation on this machine by its folder. --connect finds any, as for clustergym worker.`,
 			cmdline.CodeNoRun),
 		Example: `  clustergym workers --dir runs/first
   clustergym workers --connect tls://learner.example:4222 --token-file token --ca cert.pem --json`,
@@ -42,36 +38,11 @@ least 10 s) or lost (it has said nothing for 7 s; another worker gets its window
 		RunE: func(cmd *cobra.Command, _ []string) error { return runWorkers(cmd.Context(), a, &opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.dir, "dir", "", "folder of the run")
+	f.StringVar(&opts.dir, "dir", "", "folder of the run, or of the results of an evaluation")
 	addConnectFlags(f, &opts.access, &opts.token)
 	cmd.MarkFlagsOneRequired("dir", "connect")
 	cmd.MarkFlagsMutuallyExclusive("dir", "connect")
 	return cmd
-}
-
-// find sets how to reach the broker of the run in the folder.
-func (o *workersOptions) find() error {
-	read := func(name string) (string, error) {
-		text, err := os.ReadFile(filepath.Join(o.dir, contactName, name))
-		return strings.TrimSpace(string(text)), err
-	}
-	url, err := read(urlName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return cmdline.NoRun(fmt.Errorf("%s: no run with workers is in progress there: it has no %s/%s", o.dir, contactName, urlName))
-	}
-	if err != nil {
-		return err
-	}
-	if o.access.Queue, err = read(queueName); err != nil {
-		return err
-	}
-	o.access.URL = url
-	if token := filepath.Join(o.dir, contactName, tokenName); o.token == "" {
-		if _, err := os.Stat(token); !errors.Is(err, fs.ErrNotExist) {
-			o.token = token
-		}
-	}
-	return nil
 }
 
 func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
@@ -96,7 +67,7 @@ func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
 		return a.PrintJSON(s)
 	}
 	var b strings.Builder
-	rows := [][]string{{"worker", "state", "window", "for", "done", "mean", "refused"}}
+	rows := [][]string{{"worker", "state", "unit", "for", "done", "mean", "refused"}}
 	for _, w := range s.Workers {
 		unit := "-"
 		if w.Unit >= 0 {
@@ -107,7 +78,7 @@ func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
 		})
 	}
 	table.Text(&b, 2, rows)
-	a.Printf("%s\n%s", poolNote(*s), b.String())
+	a.Printf("%s\n%s", poolNote("units", *s), b.String())
 	return nil
 }
 

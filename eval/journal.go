@@ -3,13 +3,13 @@ package eval
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,13 +241,7 @@ func (j *journal) schedule(t *task, r *Result) error {
 	if r.Log == nil {
 		return nil
 	}
-	return atomicfile.Write(j.schedulePath(&t.Case), 0o666, func(w io.Writer) error {
-		z := gzip.NewWriter(w)
-		if err := r.Log.Write(z); err != nil {
-			return err
-		}
-		return z.Close()
-	})
+	return atomicfile.Write(j.schedulePath(&t.Case), 0o666, func(w io.Writer) error { return writeSchedule(w, r.Log, math.MaxInt) })
 }
 
 func (j *journal) readSchedule(t *task) (*sim.Log, error) {
@@ -256,13 +250,5 @@ func (j *journal) readSchedule(t *task) (*sim.Log, error) {
 		return nil, err
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(bufio.NewReader(f))
-	if err != nil {
-		return nil, err
-	}
-	log, err := sim.ReadLog(z)
-	if err != nil {
-		return nil, err
-	}
-	return sim.Replay(log) // Replay returns an error for a file that was changed by hand
+	return readSchedule(bufio.NewReader(f), math.MaxInt64)
 }

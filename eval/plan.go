@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -38,6 +39,10 @@ type Plan struct {
 	// for them.
 	Overlap bool
 	Workers int // how many cases run at the same time; 0 means GOMAXPROCS
+	// Pool has other processes play the cases, each with a Player of an equal plan. If Pool is nil, Run plays them itself. It also
+	// plays those itself whose event logs are kept and too large to be sent.
+	Pool units.Pool
+	Job  []byte // tells the processes of Pool what to play
 	// Keep reports whether the result of a case keeps its event log, for charts. If Keep is nil, the results for the first window
 	// and the first seed of each suite keep their logs.
 	Keep func(Case) bool

@@ -21,7 +21,7 @@ import (
 type Progress struct {
 	Done, Of int           // numbers of cases
 	Kept     int           // how many of Done came from the journal
-	Left     time.Duration // estimated wall-clock time to the end; 0 without Plan.Clock
+	Left     time.Duration // estimated wall-clock time to the end; 0 without Plan.Clock and with Plan.Pool
 }
 
 // FailedError lists the cases of a plan that failed. All other cases are done.
@@ -70,14 +70,19 @@ func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) 
 		defer j.close()
 		r.journal = j
 	}
-	if err := r.fit(ctx); err != nil {
-		return nil, fmt.Errorf("evaluate: %w", err)
-	}
 	workers := plan.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	r.start(min(workers, len(r.tasks)))
+	if plan.Pool != nil {
+		if err := r.elsewhere(ctx); err != nil {
+			return nil, fmt.Errorf("evaluate: %w", err)
+		}
+	}
+	if err := r.fit(ctx); err != nil {
+		return nil, fmt.Errorf("evaluate: %w", err)
+	}
 	var group sync.WaitGroup
 	for range r.workers {
 		group.Go(func() { r.work(ctx) })
@@ -101,6 +106,7 @@ type run struct {
 	results []*Result // nil until done
 	errs    []error   // by case
 	broken  error     // error of the journal
+	closed  bool      // other processes' answers are no longer taken
 	state   Progress
 	pace    pace
 }
@@ -121,7 +127,7 @@ func (r *run) tell() {
 	if r.report == nil {
 		return
 	}
-	if r.plan.Clock != nil {
+	if r.plan.Clock != nil && r.plan.Pool == nil {
 		r.state.Left = r.left()
 	}
 	r.report(r.state)
@@ -131,7 +137,7 @@ func (r *run) tell() {
 func (r *run) fit(ctx context.Context) error {
 	needed := make([]bool, len(r.plan.Suites))
 	for i, t := range r.tasks {
-		needed[t.suite] = needed[t.suite] || r.results[i] == nil && mustFit(r.plan.Policies[t.policy])
+		needed[t.suite] = needed[t.suite] || !r.done(i) && mustFit(r.plan.Policies[t.policy])
 	}
 	r.fitted = make([][]policy.Policy, len(r.plan.Suites))
 	for i := range r.plan.Suites {
@@ -171,14 +177,16 @@ func (r *run) work(ctx context.Context) {
 				return
 			}
 		}
+		r.mu.Lock()
 		r.finish(i, res, err)
+		r.mu.Unlock()
 	}
 }
 
 func (r *run) claim(ctx context.Context) (int, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.next < len(r.tasks) && r.results[r.next] != nil {
+	for r.next < len(r.tasks) && r.done(r.next) {
 		r.next++
 	}
 	if r.next == len(r.tasks) || r.broken != nil || ctx.Err() != nil {
@@ -189,15 +197,17 @@ func (r *run) claim(ctx context.Context) (int, bool) {
 	return r.next - 1, true
 }
 
+// done reports whether a case is done. The caller must hold r.mu, or no worker may run.
+func (r *run) done(i int) bool { return r.results[i] != nil || r.errs[i] != nil }
+
 func (r *run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = err
 }
 
+// finish notes the result of a case, or why it failed. The caller must hold r.mu.
 func (r *run) finish(i int, res *Result, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.pace.end(i)
 	if err != nil {
 		r.errs[i] = r.tasks[i].failure(err)

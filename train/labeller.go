@@ -17,7 +17,7 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Labeller computes labels of a run in another process; see Pool. Its methods are not safe for concurrent use.
+// Labeller computes labels of a run in another process; see Options.Pool. Its methods are not safe for concurrent use.
 type Labeller struct {
 	labels  *labels
 	windows int // number of windows that the run labels

@@ -15,19 +15,6 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Pool gives units of a run's work to other processes. A unit is a window to label; its number is that of the window. A process
-// computes units with a Labeller.
-type Pool interface {
-	// Start makes the job known: what a process must know to compute any unit of it. The pool calls take with the answer to a unit,
-	// for several units at a time. If take returns refused, the answer was wrong, for the reason in refused, and the pool gives the
-	// unit out again. If it returns failed, the answer could not be stored, and the pool ends with that error.
-	Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error
-	// Give gives units out, in this order. It ignores those that are given out already.
-	Give(units ...int)
-	// Wait returns nil once take has accepted an answer to every unit, and an error if the pool has ended or ctx ends.
-	Wait(ctx context.Context, units ...int) error
-}
-
 const (
 	// maxAnswer is the largest number of bytes of an answer.
 	maxAnswer = 8 << 20
@@ -61,7 +48,7 @@ func (l *labels) elsewhere(ctx context.Context, r *run, lacking []int, next int)
 	return pool.Wait(ctx, lacking...)
 }
 
-// take checks the labels of a window that another process computed, and stores them. It implements the function of Pool.Start.
+// take checks the labels of a window that another process computed, and stores them. It implements the function of units.Pool.Start.
 func (l *labels) take(window int, file []byte) (refused, failed error) {
 	if err := l.check(file); err != nil {
 		return err, nil

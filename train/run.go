@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -28,8 +29,9 @@ type Options struct {
 	Resume bool
 	// Workers is the number of cores to use; 0 means all.
 	Workers int
-	// Pool computes labels in other processes. If it is nil, the run computes them itself.
-	Pool Pool
+	// Pool has other processes compute labels, each with a Labeller. A unit is a window to label; its number is that of the window.
+	// If Pool is nil, the run computes labels itself.
+	Pool units.Pool
 	// Labels is the folder that stores labels. The run reuses labels with the same settings that the folder contains already. If
 	// Labels is empty, the run uses the folder labels in Dir.
 	Labels string

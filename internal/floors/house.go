@@ -44,6 +44,7 @@ func house() rules {
 			{0, "internal/registry", "things that a main adds by name"},
 			{0, "internal/rng", "independent random streams by name"},
 			{0, "internal/sharedtest", "tests: the folder of real traces"},
+			{0, "internal/units", "what gives units of a job to other processes"},
 			{0, "internal/stats", "the few statistics that training and evaluation share"},
 			{0, "internal/strictjson", "JSON of a known format, under limits while reading"},
 			{0, "internal/loopback", "which hosts are this machine"},

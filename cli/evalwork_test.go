@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/work"
+)
+
+// TestEvalWithWorkersWritesTheSameBytes checks that worker processes change nothing in the results, for baselines, for one that is
+// fitted, and for a policy from a folder; and that finished cases are not played again.
+func TestEvalWithWorkersWritesTheSameBytes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(mainVariable, "1") // for the workers
+	if err := os.CopyFS("mine", released.FS()); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"eval", "-s", "embedded-small-v1,loaning-small-v1", "-p", "fifo,a-srpt:predictor=fitted,x=mine,prior",
+		"--windows", "2", "--parquet", "--seeds", "2", "--out"}
+	must(t, append(args, "alone")...)
+	s := must(t, append(args, "pooled", "--workers", "2")...)
+	sameFiles(t, evaluation(t, "pooled"), evaluation(t, "alone"))
+	contains(t, s.talk, "40/40")
+	s = must(t, append(args, "pooled", "--workers", "2", "--policies", "las")...)
+	contains(t, s.talk, "48/48")
+	if s := command(t, append(args, "pooled", "--workers", "-1")...); s.code != cmdline.CodeUsage {
+		t.Errorf("exit code %d\n%s", s.code, s.talk)
+	}
+}
+
+// openedJob opens the job of an evaluation, after a change, as a worker does.
+func openedJob(t *testing.T, change func(string) string) error {
+	t.Helper()
+	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo", "mine"}, baseline: "fifo", split: "test"}
+	a := &app{App: cmdline.New(strings.NewReader(""), os.Stdout, os.Stderr)}
+	policies, err := a.findPolicies(o.policies, o.baseline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suites, err := o.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := o.plan(suites, policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.openJob(t.Context(), []byte(caseJob+"\n"+change(string(plan.Job))))
+	return err
+}
+
+// TestOtherJobsAreRefused checks that a worker does not play what the learner did not mean.
+func TestOtherJobsAreRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS("mine", released.FS()); err != nil {
+		t.Fatal(err)
+	}
+	if err := openedJob(t, func(text string) string { return text }); err != nil {
+		t.Errorf("the job itself: %v", err)
+	}
+	for _, test := range []struct{ old, now, want string }{
+		{"sha256: ", "sha256: 0", "is it the same trace?"},
+		{"split: test", "split: other", "other"},
+		{"- mine", "- fifo", "two policies have the name"},
+		{"- mine", "- srtf", "policy released"},
+		{"- mine", "- missing", "missing"},
+		{"name: fifo", "name: other", "policy other"},
+		{"split: test", "split: test\nwindows: 99999", "--windows 99999"},
+		{"split: test", "split: test\nmore: 1", "more"},
+	} {
+		err := openedJob(t, func(text string) string { return strings.Replace(text, test.old, test.now, 1) })
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "open job") {
+			t.Errorf("%s for %s: error %v, want one with %q", test.now, test.old, err, test.want)
+		}
+	}
+	if _, err := (&app{}).openJob(t.Context(), []byte("other\n")); err == nil || !strings.Contains(err.Error(), `kind "other"`) {
+		t.Errorf("another kind: error %v", err)
+	}
+}
+
+// FuzzEvalJob checks that no job makes a worker panic.
+func FuzzEvalJob(f *testing.F) {
+	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo"}, baseline: "fifo", split: "test"}
+	suites, err := o.open()
+	if err != nil {
+		f.Fatal(err)
+	}
+	plan, err := o.plan(suites, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plan.Job)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, scenarios, err := parseEvalJob(text)
+		if err == nil && len(scenarios) != len(j.Suites) {
+			t.Errorf("%d scenarios, want %d", len(scenarios), len(j.Suites))
+		}
+	})
+}
+
+// TestAnInterruptEndsTheWaitForABroker checks that the first signal ends a command that waits for a broker that is away.
+func TestAnInterruptEndsTheWaitForABroker(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for file, args := range map[string][]string{
+		"run/run.yaml": small("run"), "out/journal.jsonl": {"eval", "-s", "embedded-small-v1", "-p", "fifo", "--out", "out"},
+	} {
+		cmd := inProcess(t.Context(), append(args, "--broker", "nats://127.0.0.1:1")...)
+		p := launch(t, args[0], cmd)
+		for { // until it is about to wait
+			if _, err := os.Stat(file); err == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(500 * time.Millisecond)
+		began := time.Now()
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ended
+		if code := cmd.ProcessState.ExitCode(); code != cmdline.CodeInterrupted || time.Since(began) > brokerWait/2 {
+			t.Errorf("%s: exit code %d after %v, want %d\n%s", args[0], code, time.Since(began), cmdline.CodeInterrupted, p.text())
+		}
+		contains(t, p.text(), "wait for the broker at nats://127.0.0.1:1")
+	}
+}
+
+// TestTheFolderSaysHowToReachTheBroker checks that commands on this machine need no flags: the folder names the certificates and
+// credentials by their whole paths. It also checks which address is printed for other machines, and that a certificate's name stands for all
+// addresses of this one.
+func TestTheFolderSaysHowToReachTheBroker(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := &workerPool{dir: "run", ctx: context.Background()}
+	p.access = work.Access{URL: "tls://nats.example:4222", CA: "ca.pem", Creds: "mine.creds", Queue: "q"}
+	if err := p.writeContact(); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := workersOptions{dir: "run"}
+	if err := found.find(); err != nil {
+		t.Fatal(err)
+	}
+	want := p.access
+	want.CA, want.Creds = filepath.Join(here, "ca.pem"), filepath.Join(here, "mine.creds")
+	if found.access != want || found.token != "" || p.elsewhere() != want.URL {
+		t.Errorf("found %+v and token %q, want %+v; other machines: %s", found.access, found.token, want, p.elsewhere())
+	}
+	found = workersOptions{dir: "run", access: work.Access{CA: "other.pem"}}
+	if err := found.find(); err != nil || found.access.CA != "other.pem" {
+		t.Errorf("--ca is replaced by %q (%v)", found.access.CA, err)
+	}
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	cert := file(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	own, _ := os.Hostname()
+	for path, want := range map[string]string{cert: server.Certificate().DNSNames[0], "missing.pem": own} {
+		if host := certificateHost(path); host != want {
+			t.Errorf("%s: host %q, want %q", path, host, want)
+		}
+	}
+	p.removeContact()
+	if _, err := os.Stat(p.contact()); !os.IsNotExist(err) {
+		t.Errorf("the folder stays: %v", err)
+	}
+}
