@@ -11,7 +11,6 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/policy"
@@ -170,10 +169,7 @@ func play(ctx context.Context, a *app, plan eval.Plan, by *poolOptions) (results
 	})
 	bar.Finish()
 	some, ok := errors.AsType[*eval.FailedError](err)
-	pool.close(err == nil || ok)
-	if pool != nil && !folderlock.Held(err) {
-		pool.removeContact()
-	}
+	pool.finish(err, err == nil || ok)
 	if ok {
 		for _, err := range some.Errs {
 			failed = append(failed, err.Error())

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/loopback"
 	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/internal/work"
@@ -80,6 +81,9 @@ type workerPool struct {
 	stop   context.CancelFunc
 }
 
+// used reports whether the flags name any other process.
+func (o *poolOptions) used() bool { return o.workers > 0 || o.listen.Host != "" || o.access.URL != "" }
+
 // open returns the pool that the flags describe, nil for none. If ctx ends, the pool no longer waits for an external broker. The
 // caller must call close.
 func (o *poolOptions) open(
@@ -91,7 +95,7 @@ func (o *poolOptions) open(
 	if o.access.URL != "" && o.listen.Host != "" {
 		return nil, cmdline.Usage("--broker and --listen: want at most one of them")
 	}
-	if o.workers == 0 && o.listen.Host == "" && o.access.URL == "" {
+	if !o.used() {
 		return nil, nil
 	}
 	if err := work.ValidateQueue(o.access.Queue); err != nil {
@@ -251,6 +255,15 @@ func certificateHost(path string) string {
 		return hosts[i]
 	}
 	return own
+}
+
+// finish closes the pool after the command's work has ended with an error or with nil, and removes what it wrote into the folder,
+// unless the folder is another process's.
+func (p *workerPool) finish(err error, done bool) {
+	p.close(done)
+	if p != nil && !folderlock.Held(err) {
+		p.removeContact()
+	}
 }
 
 // close ends the pool and the workers of this machine. If done is true, workers of other machines end, too.

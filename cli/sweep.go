@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/progress"
+	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
 	"github.com/clustergym/clustergym/train/sweep"
 )
@@ -30,6 +31,7 @@ type sweepOptions struct {
 	dir      string
 	parallel int
 	cores    int
+	pool     poolOptions
 	markdown bool
 
 	numbers []string // settings by flags that are numbers, KEY=VALUE
@@ -51,6 +53,9 @@ Every run is an ordinary run in D/runs, for TensorBoard, eval and export. Up to 
 that trains to the end, and train --resume --labels D/labels continues it. All runs share the labels in D/labels: labels are
 computed once for all points that agree in the settings on which labels depend. D/results.csv contains the table, D/sweep.svg
 the validations over updates.
+
+--workers N starts N processes that compute the labels, and --listen lets workers of other machines compute them, too, as for
+train. The runs then train one after another.
 
 An interrupt lets the current updates finish and saves them. The same command continues, and so does clustergym sweep --dir D.
 D/sweep.yaml contains what was asked for; another request for the same folder is refused. The same request gives the same table,
@@ -91,6 +96,7 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f.StringVar(&opts.dir, "dir", "", "folder of the sweep (default sweeps/SCENARIO)")
 	f.IntVar(&opts.parallel, "parallel", 1, "how many runs to train at a time; does not change the result")
 	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
+	opts.pool.addFlags(f, "the labels")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the table as Markdown")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd
@@ -99,6 +105,9 @@ train.validation and, with --halving, train.updates and train.every.`,
 func runSweep(ctx context.Context, a *app, opts *sweepOptions) error {
 	if opts.parallel < 1 {
 		return cmdline.Usage("--parallel %d, want 1 or more", opts.parallel)
+	}
+	if opts.parallel > 1 && opts.pool.used() {
+		return cmdline.Usage("--parallel %d: want 1 with workers, who compute the labels of one run at a time", opts.parallel)
 	}
 	request, scenarios, err := opts.load()
 	if err != nil {
@@ -139,9 +148,21 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 	}
 	defer finish()
 	var last sweep.Progress
+	pool, err := o.pool.open(ctx, o.dir, a, a.Warn, func(s work.Status) {
+		if bar != nil {
+			bar.Note(poolNote("labels", s))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := train.Options{Given: eval.Given, Clock: time.Now}
+	if pool != nil {
+		options.Pool = pool.of(labelJob)
+	}
 	result, err := plan.Run(context.WithoutCancel(ctx), sweep.Options{
 		Dir: o.dir, Scenarios: scenarios, Parallel: o.parallel, Workers: o.cores, Stop: ctx.Done(),
-		Train: train.Options{Given: eval.Given, Clock: time.Now},
+		Train: options,
 		Warn: func(err error) {
 			if bar != nil {
 				bar.Clear()
@@ -159,6 +180,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 			bar.Note(fmt.Sprintf("rung %d/%d  %s  %s", p.Rung, len(plan.Rungs), p.Run, note(p.Metrics)))
 		},
 	})
+	pool.finish(err, err == nil)
 	if errors.Is(err, sweep.ErrStopped) {
 		return nil, cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after %d of %d updates of all runs: "+
 			"go on with %s", last.Done, last.Total, next("sweep", "--dir", o.dir)))

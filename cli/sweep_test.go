@@ -74,6 +74,30 @@ func TestSweepInterruptedAndResumed(t *testing.T) {
 	}
 }
 
+// TestSweepWithWorkersIsTheSame checks that worker processes compute the labels of all runs, one after another, and change nothing.
+func TestSweepWithWorkersIsTheSame(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(mainVariable, "1") // for the workers
+	vary := []string{"--vary", "train.label=0.5,0.6", "--seeds", "1"}
+	alone := must(t, tinySweep("alone", vary...)...)
+	pooled := must(t, tinySweep("pooled", append(vary, "--workers", "2")...)...)
+	if strings.ReplaceAll(pooled.out, "pooled/", "alone/") != alone.out {
+		t.Errorf("with workers:\n%s\nwithout:\n%s", pooled.out, alone.out)
+	}
+	got, want := tree(t, "pooled"), tree(t, "alone")
+	for name := range got {
+		if _, ok := want[name]; !ok && strings.HasPrefix(name, "labels/") { // for updates after a rung
+			delete(got, name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the sweep with workers differs:\n%s", diff)
+	}
+	if s := command(t, tinySweep("both", "--workers", "1", "--parallel", "2")...); s.code != cmdline.CodeUsage {
+		t.Errorf("several runs at a time: exit code %d\n%s", s.code, s.talk)
+	}
+}
+
 func TestSweepMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	config := file(t, "sweep.yaml", "scenario: embedded-small-v1\nseeds: 2\nvary:\n  - train.rate=1e-3,2e-3\ntrain:\n  updates: 2\n")

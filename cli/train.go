@@ -19,7 +19,6 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
-	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
@@ -205,10 +204,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 		options.Pool = pool.of(labelJob)
 	}
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, options)
-	pool.close(err == nil && !result.Stopped)
-	if pool != nil && !folderlock.Held(err) {
-		pool.removeContact()
-	}
+	pool.finish(err, err == nil && !result.Stopped)
 	if err != nil {
 		return nil, err
 	}

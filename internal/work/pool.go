@@ -132,18 +132,20 @@ func within(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// Start makes a job known to workers, in place of an earlier one, all of whose units must have an answer. The pool calls take with
-// answers; see units.Pool.
+// Start makes a job known to workers, in place of an earlier one, whose units without an answer are dropped. The pool calls take
+// with answers; see units.Pool.
 func (p *Pool) Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.job != nil && len(p.open) > 0 {
-		return fmt.Errorf("start pool: %d units of an earlier job have no answer", len(p.open))
-	}
 	if len(job) > MaxPayload-maxHead {
 		return fmt.Errorf("start pool: job of %d bytes, want at most %d", len(job), MaxPayload-maxHead)
 	}
+	earlier := p.job != nil
 	p.job, p.digest, p.take, p.rate = job, digest(append([]byte(p.Build+"\n"), job...)), take, rate{}
+	if earlier {
+		clear(p.open)
+		p.news = nil
+	}
 	p.stir()
 	return nil
 }
@@ -317,6 +319,10 @@ func (p *Pool) answer(msg *nats.Msg) {
 	p.mu.Lock()
 	u.storing = false
 	switch {
+	case p.open[m.Unit] != u: // another job began meanwhile
+		p.mu.Unlock()
+		p.reply(msg, &message{Unit: m.Unit})
+		return
 	case failed != nil:
 		p.end(failed)
 		p.mu.Unlock()
@@ -343,7 +349,7 @@ func (p *Pool) answer(msg *nats.Msg) {
 	} else {
 		p.reply(msg, &message{Unit: m.Unit})
 	}
-	p.queue.delete(p.ctx, p.subject(m.Unit), seq)
+	p.queue.delete(p.ctx, p.subject(m.Job, m.Unit), seq)
 	if refused != nil {
 		p.again(m.Unit)
 	}
@@ -362,8 +368,8 @@ func (p *Pool) again(units ...int) {
 	p.stir()
 }
 
-func (p *Pool) subject(unit int) string {
-	return fmt.Sprintf("%s.unit.%.16s-%d", p.Queue, p.digest, unit)
+func (p *Pool) subject(job string, unit int) string {
+	return fmt.Sprintf("%s.unit.%.16s-%d", p.Queue, job, unit)
 }
 
 // tend publishes new units, and mends the stream, until the pool ends.
@@ -410,23 +416,23 @@ func (p *Pool) publish() error {
 		}
 		for _, n := range batch {
 			m.Unit = n
-			puts = append(puts, p.queue.put(p.subject(n), m.encode()))
+			puts = append(puts, p.queue.put(p.subject(m.Job, n), m.encode()))
 		}
 		var failed error
 		for i, n := range batch {
 			seq, err := p.queue.number(p.ctx, puts[i])
 			p.mu.Lock()
-			u := p.open[n]
+			u, current := p.open[n], p.digest == m.Job
 			switch {
-			case err != nil:
+			case err != nil && current:
 				failed = err
 				p.news = append(p.news, n)
-			case u != nil:
+			case err == nil && current && u != nil:
 				u.seq, u.since = seq, time.Now()
 			}
 			p.mu.Unlock()
-			if err == nil && u == nil { // answered meanwhile by a worker that had the unit from an earlier learner
-				p.queue.delete(p.ctx, p.subject(n), seq)
+			if err == nil && (u == nil || !current) { // answered by a worker that had it from an earlier learner, or of an earlier job
+				p.queue.delete(p.ctx, p.subject(m.Job, n), seq)
 			}
 		}
 		if failed != nil {
@@ -478,7 +484,7 @@ func (p *Pool) compare() error {
 	p.mu.Lock()
 	var lost []int
 	for n, u := range p.open {
-		subject := p.subject(n)
+		subject := p.subject(p.digest, n)
 		if u.seq != 0 && !have[subject] {
 			lost = append(lost, n)
 		}
@@ -499,6 +505,7 @@ func (p *Pool) repeat() {
 	var late []int
 	seqs := map[int]uint64{}
 	p.mu.Lock()
+	job := p.digest
 	if p.free(now) {
 		for n, u := range p.open {
 			u.patience = max(u.patience, p.Patience, p.rate.patience())
@@ -510,7 +517,7 @@ func (p *Pool) repeat() {
 	}
 	p.mu.Unlock()
 	for _, n := range late {
-		p.queue.delete(p.ctx, p.subject(n), seqs[n])
+		p.queue.delete(p.ctx, p.subject(job, n), seqs[n])
 	}
 	p.again(late...)
 }
