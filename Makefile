@@ -429,6 +429,7 @@ $(foreach w,$(notdir $(wildcard $(reinforced_worlds:%=runs/reinforced/%))),$(cal
 endef
 export PROOF_TABLES
 
+# WORKERS=N plays the cases in N worker processes, with the same results.
 proof: build ## play what docs/learned.md shows, and write it there
 	@set -f; table=$$(mktemp); trap 'rm -f "$$table" $(PROOF_PAGE).new' EXIT; \
 	while read -r name shown args; do \
@@ -438,7 +439,7 @@ proof: build ## play what docs/learned.md shows, and write it there
 	    line="eval --scenario $$args --baseline $$baseline $$metric --seeds 1 $(PROOF_FLAGS)"; \
 	    line=$$(echo $$line --markdown $$seeds --figures none --out runs/proof/$$name); \
 	    { printf '```\nclustergym %s\n```\n\n' "$$line" | sed 's/ --\(policies\|baseline\)/ \\\n  --\1/g'; \
-	      bin/clustergym -q $$line < /dev/null; \
+	      bin/clustergym -q $$line $(WORKERS:%=--workers %) < /dev/null; \
 	      printf '\nBold: the interval excludes 0. Otherwise the two policies cannot be told apart.\n\n'; } >> "$$table"; \
 	  done; \
 	  $(call put,$$name,$(PROOF_PAGE)); \

@@ -25,10 +25,19 @@ const (
 	credsName = "creds" // the path of the file of credentials
 )
 
-func (p *workerPool) contact() string { return filepath.Join(p.dir, contactName) }
+// contact returns the path of the folder, "" if there is none because the command has no folder.
+func (p *workerPool) contact() string {
+	if p.dir == "" {
+		return ""
+	}
+	return filepath.Join(p.dir, contactName)
+}
 
 // writeContact writes the folder.
 func (p *workerPool) writeContact() error {
+	if p.contact() == "" {
+		return nil
+	}
 	err := os.MkdirAll(p.contact(), 0o700)
 	for name, text := range map[string]string{
 		urlName: p.url(), queueName: p.access.Queue, tokenName: p.access.Token, caName: p.authority(), credsName: p.access.Creds,
@@ -49,6 +58,9 @@ func (p *workerPool) writeContact() error {
 // removeContact removes the folder, also one that a killed process left. The folder around it must not be that of another
 // process.
 func (p *workerPool) removeContact() {
+	if p.contact() == "" {
+		return
+	}
 	for _, name := range []string{urlName, queueName, tokenName, caName, credsName, ""} {
 		_ = os.Remove(filepath.Join(p.contact(), name))
 	}

@@ -19,7 +19,8 @@ import (
 // suite is a set of evaluation cases with the scenario that they come from.
 type suite struct {
 	eval.Suite
-	source *scenario.Source
+	source  *scenario.Source
+	windows []int // their indices, nil for all
 }
 
 // evaluate runs the comparison and writes its results into the folder.
@@ -81,36 +82,21 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 
 // open reads the scenarios and selects their windows.
 func (o *evalOptions) open() ([]suite, error) {
-	var all []*scenario.Scenario
+	var all []suite
+	var windows []int
+	for i := range o.windows {
+		windows = append(windows, i)
+	}
 	for _, name := range o.scenarios {
 		s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, s)
-	}
-	return o.openAll(all)
-}
-
-// openAll opens scenarios and selects their windows.
-func (o *evalOptions) openAll(scenarios []*scenario.Scenario) ([]suite, error) {
-	var all []suite
-	for _, s := range scenarios {
-		src, err := s.Open()
-		if err != nil {
-			return nil, err
+		own, err := openSuite(s, o.split, windows)
+		if err != nil && own.source != nil && o.windows > own.source.Count(scenario.Split(o.split)) {
+			return nil, cmdline.Usage("--windows %d: the split %s of %s has %d", o.windows, o.split, s.Name,
+				own.source.Count(scenario.Split(o.split)))
 		}
-		split := scenario.Split(o.split)
-		var windows []int
-		if o.windows > 0 {
-			if n := src.Count(split); o.windows > n {
-				return nil, cmdline.Usage("--windows %d: the split %s of %s has %d", o.windows, split, s.Name, n)
-			}
-			for i := range o.windows {
-				windows = append(windows, i)
-			}
-		}
-		own, err := eval.NewSuite(src, split, windows)
 		if err != nil {
 			return nil, err
 		}
@@ -120,9 +106,19 @@ func (o *evalOptions) openAll(scenarios []*scenario.Scenario) ([]suite, error) {
 				own.Seeds = append(own.Seeds, uint64(i+1))
 			}
 		}
-		all = append(all, suite{own, src})
+		all = append(all, own)
 	}
 	return all, nil
+}
+
+// openSuite opens a scenario and selects windows of a split, nil for all.
+func openSuite(s *scenario.Scenario, split string, windows []int) (suite, error) {
+	src, err := s.Open()
+	if err != nil {
+		return suite{}, err
+	}
+	own, err := eval.NewSuite(src, scenario.Split(split), windows)
+	return suite{own, src, windows}, err
 }
 
 // plan returns the evaluation plan for the suites and policies.
@@ -137,7 +133,11 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 		// This gives the run a unique build, so that no results in the folder match it and all are replaced.
 		plan.Build += time.Now().String()
 	}
-	plan.Job, err = o.job(suites, &plan)
+	if !o.pool.used() {
+		return plan, nil
+	}
+	job := evalJob{Split: o.split, Policies: o.policies, Baseline: o.baseline, Overlap: o.overlap}
+	plan.Job, err = job.text(suites, policies)
 	return plan, err
 }
 

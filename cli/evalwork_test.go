@@ -40,7 +40,8 @@ func TestEvalWithWorkersWritesTheSameBytes(t *testing.T) {
 // openedJob opens the job of an evaluation, after a change, as a worker does.
 func openedJob(t *testing.T, change func(string) string) error {
 	t.Helper()
-	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo", "mine"}, baseline: "fifo", split: "test"}
+	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo", "mine"}, baseline: "fifo", split: "test",
+		pool: poolOptions{workers: 1}}
 	a := &app{App: cmdline.New(strings.NewReader(""), os.Stdout, os.Stderr)}
 	policies, err := a.findPolicies(o.policies, o.baseline)
 	if err != nil {
@@ -69,12 +70,12 @@ func TestOtherJobsAreRefused(t *testing.T) {
 	}
 	for _, test := range []struct{ old, now, want string }{
 		{"sha256: ", "sha256: 0", "is it the same trace?"},
-		{"split: test", "split: other", "other"},
+		{"split: test", "split: other", "no windows of other"},
 		{"- mine", "- fifo", "two policies have the name"},
 		{"- mine", "- srtf", "policy released"},
 		{"- mine", "- missing", "missing"},
 		{"name: fifo", "name: other", "policy other"},
-		{"split: test", "split: test\nwindows: 99999", "--windows 99999"},
+		{"seeds: [", "windows: [9999]\n    seeds: [", "window 9999 of test"},
 		{"split: test", "split: test\nmore: 1", "more"},
 	} {
 		err := openedJob(t, func(text string) string { return strings.Replace(text, test.old, test.now, 1) })
@@ -89,7 +90,8 @@ func TestOtherJobsAreRefused(t *testing.T) {
 
 // FuzzEvalJob checks that no job makes a worker panic.
 func FuzzEvalJob(f *testing.F) {
-	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo"}, baseline: "fifo", split: "test"}
+	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo"}, baseline: "fifo", split: "test",
+		pool: poolOptions{workers: 1}}
 	suites, err := o.open()
 	if err != nil {
 		f.Fatal(err)

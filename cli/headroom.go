@@ -39,6 +39,7 @@ type headroomOptions struct {
 	wider     int
 	overlap   bool
 	cores     int
+	pool      poolOptions
 	lines     bool
 	coupling  couplingOptions
 }
@@ -70,6 +71,9 @@ are best by themselves.
 
 The bounds are strict, but loose under overload. docs/headroom.md explains how to read them. --map prints one line per
 scenario.
+
+--workers N starts N processes that play the rivals and search the windows, and --listen lets workers of other machines do so,
+too, as for eval. Results are the same.
 
 Rivals are policies as in eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers if a
 scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds. Rivals
@@ -108,6 +112,7 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 		"run a second search, with half of --effort, that draws from this many times as many candidates; 0 for none")
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also play rivals on jobs that they were trained or selected on")
 	f.IntVar(&opts.cores, "cores", 0, "how many windows to process at once, 0 for one per core; does not change the results")
+	opts.pool.addFlags(f, "the episodes and the searches")
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	opts.coupling.add(f)
 	cmdline.Require(cmd, "scenario")
@@ -172,8 +177,17 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 		}
 		plans = append(plans, p)
 	}
+	pool, err := opts.pool.open(ctx, "", a, a.Warn, nil)
+	if err != nil {
+		return err
+	}
+	done := false
+	defer func() { pool.finish(nil, done) }()
 	var reports []*headroom.Report
 	for i, p := range plans {
+		if pool != nil {
+			p.Pools.Cases, p.Pools.Searches = pool.of(caseJob), pool.of(searchJob)
+		}
 		a.Say("%s: %d windows of %s, %d rivals, effort %d", p.Suite.Scenario, len(p.Suite.Windows), opts.split, len(p.Rivals), p.Effort)
 		r, err := measureHeadroom(ctx, a, p)
 		if err != nil {
@@ -192,6 +206,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 			}
 		}
 	}
+	done = true
 	switch {
 	case a.JSON && len(reports) == 1 && !opts.lines:
 		return a.PrintJSON(reports[0])
@@ -223,21 +238,32 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 		return headroom.Plan{}, err
 	}
 	p := headroom.Plan{
-		Suite: g.suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.cores, Hidden: g.hidden,
+		Suite: g.suite.Suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.cores, Hidden: g.hidden,
 	}
-	if p.Rivals, err = o.findRivals(a, g.suffix, given); err != nil {
+	var names []string
+	if p.Rivals, names, err = o.findRivals(a, g.suffix, given); err != nil {
 		return p, err
 	}
-	played := eval.Plan{Suites: []eval.Suite{g.suite}, Overlap: o.overlap}
+	search := jobSearch{Effort: p.Effort, Wider: p.Wider}
+	played := eval.Plan{Suites: []eval.Suite{g.suite.Suite}, Overlap: o.overlap}
 	for _, r := range p.Rivals {
 		played.Policies = append(played.Policies, r.Policy)
+		search.Groups = append(search.Groups, r.Group)
+	}
+	if o.pool.used() {
+		job := evalJob{Split: o.split, Policies: names, Overlap: o.overlap, Search: &search}
+		text, err := job.text([]suite{g.suite}, played.Policies)
+		if err != nil {
+			return p, err
+		}
+		p.Pools = &headroom.Pools{Job: text}
 	}
 	return p, a.checkOverlap(&played)
 }
 
 // ground is a scenario to measure.
 type ground struct {
-	suite  eval.Suite
+	suite  suite
 	suffix string          // of default policies there
 	hidden baselines.Truth // what the scenario does not tell
 }
@@ -252,7 +278,8 @@ func (o *headroomOptions) open(name string) (g ground, err error) {
 		return g, err
 	}
 	split := scenario.Split(o.split)
-	if g.suite, err = eval.NewSuite(src, split, spread(src.Count(split), o.windows)); err != nil {
+	g.suite.source, g.suite.windows = src, spread(src.Count(split), o.windows)
+	if g.suite.Suite, err = eval.NewSuite(src, split, g.suite.windows); err != nil {
 		return g, err
 	}
 	if o.seeds > 0 {
@@ -284,10 +311,11 @@ func spread(n, some int) []int {
 }
 
 // findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the
-// suffix to the others that do not have it.
-func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag string) bool) ([]headroom.Rival, error) {
+// suffix to the others that do not have it. It also returns the names by which it found them.
+func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag string) bool) ([]headroom.Rival, []string, error) {
 	from := a.fitter()
 	var all []headroom.Rival
+	var names []string // by which they were found
 	named := map[string]bool{}
 	for _, list := range []struct {
 		flag  string
@@ -306,14 +334,14 @@ func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag stri
 			}
 			p, err := from.Load(name)
 			if err != nil {
-				return nil, fmt.Errorf("--%s: %w", list.flag, err)
+				return nil, nil, fmt.Errorf("--%s: %w", list.flag, err)
 			}
 			if named[p.Name] || slices.Contains(headroom.Reserved(), p.Name) {
-				return nil, cmdline.Usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
+				return nil, nil, cmdline.Usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
 			}
 			named[p.Name] = true
-			all = append(all, headroom.Rival{Policy: *p, Group: list.group})
+			all, names = append(all, headroom.Rival{Policy: *p, Group: list.group}), append(names, name)
 		}
 	}
-	return all, nil
+	return all, names, nil
 }

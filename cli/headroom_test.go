@@ -28,6 +28,15 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	if again := must(t, quick("--look-ahead", "", "--cores", "1")...); again.out != s.out {
 		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
 	}
+	t.Setenv(mainVariable, "1") // for the workers
+	pooled := quick("--look-ahead", "", "--workers", "2")
+	if again := must(t, pooled...); again.out != s.out {
+		t.Errorf("with worker processes\n%s\nwithout\n%s", again.out, s.out)
+	}
+	both := []string{"--json", "--look-ahead", "", "-s", "embedded-small-v1,loaning-small-v1"} // one job after another
+	if with, without := must(t, append(pooled, both...)...), must(t, quick(both...)...); with.out != without.out {
+		t.Errorf("with worker processes\n%s\nwithout\n%s", with.out, without.out)
+	}
 	contains(t, must(t, quick("--prior", "prior", "--look-ahead", "mine=las")...).out, "tuned prior   prior", "look-ahead    mine")
 	contains(t, must(t, quick("--look-ahead", "", "--map", "-s", "embedded-small-v1")...).out,
 		"scenario ", "embedded-physics-v1", "embedded-small-v1", "searched")

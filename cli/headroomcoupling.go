@@ -41,6 +41,9 @@ func (o *couplingOptions) validate() error {
 
 // runCoupling measures the coupling of candidates on every scenario.
 func runCoupling(ctx context.Context, a *app, opts headroomOptions, given func(flag string) bool) error {
+	if opts.pool.used() {
+		return cmdline.Usage("--coupling: this process measures it without workers")
+	}
 	if err := opts.validate(); err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func runCoupling(ctx context.Context, a *app, opts headroomOptions, given func(f
 			return fmt.Errorf("--base: %w", err)
 		}
 		plans = append(plans, headroom.CouplingPlan{
-			Suite: g.suite, Base: *p, Points: opts.coupling.points, Candidates: opts.coupling.choices, Futures: opts.coupling.futures,
+			Suite: g.suite.Suite, Base: *p, Points: opts.coupling.points, Candidates: opts.coupling.choices, Futures: opts.coupling.futures,
 			Workers: opts.cores,
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,9 +20,6 @@ func (p *workerPool) startWorkers(ctx context.Context) error {
 		return err
 	}
 	args := []string{"worker", "--connect", p.url(), "--queue", p.access.Queue, "--with-parent", "--quiet"}
-	if p.access.Token != "" {
-		args = append(args, "--token-file", filepath.Join(p.contact(), tokenName))
-	}
 	for _, flag := range []struct{ name, value string }{{"--creds", p.access.Creds}, {"--ca", p.authority()}} {
 		if flag.value != "" {
 			args = append(args, flag.name, flag.value)
@@ -58,6 +54,7 @@ func (p *workerPool) keep(ctx context.Context, program string, args []string) {
 		began := time.Now()
 		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.WaitDelay = 5 * time.Second
+		cmd.Env = append(os.Environ(), tokenVariable+"="+p.access.Token)
 		var talk bytes.Buffer
 		cmd.Stderr = &talk
 		stdin, err := cmd.StdinPipe() // the worker ends when this process ends and so closes it

@@ -129,8 +129,9 @@ type jobPool struct {
 
 // The kinds of jobs.
 const (
-	labelJob = "labels" // see train.Labeller
-	caseJob  = "cases"  // see eval.Player
+	labelJob  = "labels"   // see train.Labeller
+	caseJob   = "cases"    // see eval.Player
+	searchJob = "searches" // see headroom.Searcher
 )
 
 // of returns the pool for jobs of a kind.

@@ -102,6 +102,8 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 // openJob prepares for a job of any kind.
 func (a *app) openJob(ctx context.Context, job []byte) (work.Compute, error) {
 	kind, text, _ := bytes.Cut(job, []byte("\n"))
+	var compute work.Compute
+	var err error
 	switch string(kind) {
 	case labelJob:
 		l, err := train.NewLabeller(ctx, text, eval.Given)
@@ -110,9 +112,16 @@ func (a *app) openJob(ctx context.Context, job []byte) (work.Compute, error) {
 		}
 		return l.Label, nil
 	case caseJob:
-		return a.openEvalJob(text)
+		compute, err = a.openEvalJob(text)
+	case searchJob:
+		compute, err = a.openSearchJob(text)
+	default:
+		err = fmt.Errorf("kind %.20q, want %s, %s or %s", kind, labelJob, caseJob, searchJob)
 	}
-	return nil, fmt.Errorf("open job: kind %.20q, want %s or %s", kind, labelJob, caseJob)
+	if err != nil {
+		return nil, fmt.Errorf("open job: %w", err)
+	}
+	return compute, nil
 }
 
 var unnamed = regexp.MustCompile(`[^0-9a-zA-Z._-]+`)
