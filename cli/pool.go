@@ -29,6 +29,7 @@ type poolOptions struct {
 	listen  serve.Address // where other workers connect; Host "" for none
 	token   string        // file of the token that they bring
 	access  work.Access   // of an external broker; URL "" for none
+	metrics metricsOptions
 }
 
 // addFlags adds the flags; the text what says what the workers compute.
@@ -40,6 +41,7 @@ func (o *poolOptions) addFlags(f *pflag.FlagSet, what string) {
 	f.StringVar(&o.token, "token-file", "", "file of the token that workers bring; takes precedence over "+tokenVariable)
 	f.StringVar(&o.access.URL, "broker", "", "use this server of NATS with JetStream, tls://HOST:PORT, instead of one of its own")
 	addBrokerFlags(f, &o.access)
+	o.metrics.addFlags(f)
 }
 
 // addConnectFlags adds the flags by which a command reaches the broker of a run that another process makes.
@@ -96,7 +98,13 @@ func (o *poolOptions) open(
 		return nil, cmdline.Usage("--broker and --listen: want at most one of them")
 	}
 	if !o.used() {
+		if o.metrics.host != "" {
+			return nil, cmdline.Usage("--metrics: want workers, by --workers, --listen or --broker")
+		}
 		return nil, nil
+	}
+	if err := o.readMetrics(); err != nil {
+		return nil, err
 	}
 	if err := work.ValidateQueue(o.access.Queue); err != nil {
 		return nil, cmdline.Usage("--queue: %w", err)
@@ -181,6 +189,9 @@ func (p *workerPool) begin() error {
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(p.ctx))
 	p.stop = stop
+	if err := p.serveMetrics(ctx); err != nil {
+		return err
+	}
 	if p.workers > 0 {
 		if err := p.startWorkers(ctx); err != nil {
 			return err

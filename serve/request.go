@@ -146,15 +146,22 @@ func (s *Server) local(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		host = strings.Trim(host, "[]")
-		if loopback.Is(host) {
-			next.ServeHTTP(w, r)
+		if err := namesThisMachine(r); err != nil {
+			s.fail(w, r, http.StatusForbidden, err)
 			return
 		}
-		s.fail(w, r, http.StatusForbidden, fmt.Errorf("host %q, want localhost or an address of it: this server has no token", host))
+		next.ServeHTTP(w, r)
 	})
+}
+
+// namesThisMachine returns an error for a request to a server without a token if it names another host than this machine.
+func namesThisMachine(r *http.Request) error {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if host = strings.Trim(host, "[]"); loopback.Is(host) {
+		return nil
+	}
+	return fmt.Errorf("host %q, want localhost or an address of it: this server has no token", host)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/serve"
@@ -53,28 +52,13 @@ func (o *options) listen(
 		}
 		ok(w, r)
 	})
-	own := http.NewServeMux()
-	own.Handle("GET /metrics", authorised(token, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	serveOn(ctx, rest, probes, mux, log)
-	serveOn(ctx, rest, metrics, own, log)
+	serveOn(ctx, rest, metrics, serve.MetricsHandler(token, registry), log)
 	log.Info("listening", "probes", probes.Addr().String(), "metrics", metrics.Addr().String(), "token", token != "")
 	return nil
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
-
-// authorised passes on requests that carry the token, or all requests if the token is empty.
-func authorised(token string, next http.Handler) http.Handler {
-	bears := serve.Bears(token)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !bears(r) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "want the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 func serveOn(ctx context.Context, rest *sync.WaitGroup, ln net.Listener, handler http.Handler, log *slog.Logger) {
 	const patience = 10 * time.Second
