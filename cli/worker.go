@@ -46,7 +46,7 @@ here, at the same path, and so does a policy from a folder.
 
 --connect is the address that the learner's --listen or --broker uses. Addresses of other machines need TLS. The token is that of
 the learner, in --token-file or ` + tokenVariable + `; --creds is for an external server of NATS. Without a learner the
-worker waits, at most for the time --wait. It ends when the learner has all answers, on SIGINT and SIGTERM, and with an error if
+worker waits, at most for the time --wait. It ends when the learner has all answers; with an error on SIGINT and SIGTERM, and if
 the learner refuses it.`),
 		Example: `  clustergym worker --connect tls://learner.example:4222 --token-file token --ca cert.pem
   clustergym worker --connect tls://nats.example:4222 --creds worker.creds --queue mine`,
@@ -85,7 +85,7 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 	runtime.GOMAXPROCS(1) // one core: more would only add threads for the garbage collector
 	conn, err := o.access.Await(ctx, o.name, o.wait)
 	if err != nil || conn == nil {
-		return err
+		return cmp.Or(err, o.interrupted(ctx))
 	}
 	w := work.Worker{
 		Conn: conn, Name: o.name, Queue: o.access.Queue, Build: build, Wait: o.wait,
@@ -96,7 +96,15 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 	if refused := new(work.RefusedError); errors.As(err, &refused) {
 		return cmdline.Fail(cmdline.CodeMismatch, err)
 	}
-	return err
+	return cmp.Or(err, o.interrupted(ctx))
+}
+
+// interrupted returns an error if a signal has ended a worker: a Job of Kubernetes does not replace workers that end without one.
+func (o *workerOptions) interrupted(ctx context.Context) error {
+	if ctx.Err() == nil || o.parent {
+		return nil
+	}
+	return fmt.Errorf("worker %s: %w", o.name, context.Cause(ctx))
 }
 
 // openJob prepares for a job of any kind.

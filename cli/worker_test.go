@@ -22,6 +22,7 @@ import (
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/folderlock"
+	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/internal/work/worktest"
 )
 
@@ -215,6 +216,25 @@ func TestAnInterruptLetsTheUpdateFinish(t *testing.T) {
 	t.Setenv(mainVariable, "1")
 	must(t, append(small("stopped"), "--workers", "1", "--resume")...)
 	equal(t, outcome(t, "stopped"), outcome(t, "alone"))
+}
+
+// TestAnInterruptedWorkerEndsWithAnError checks that a worker that a signal ends does not look as if the work were done, whether it
+// waits for the broker or for a learner.
+func TestAnInterruptedWorkerEndsWithAnError(t *testing.T) {
+	t.Setenv(tokenVariable, "sixteen bytes and more")
+	b, err := work.StartBroker(work.BrokerOptions{Address: "127.0.0.1:0", Token: "sixteen bytes and more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, url := range []string{"nats://127.0.0.1:1", b.URL()} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		s := commandWith(ctx, "", "worker", "--connect", url)
+		cancel()
+		if s.code != cmdline.CodeInterrupted {
+			t.Errorf("%s: exit code %d\n%s", url, s.code, s.talk)
+		}
+	}
 }
 
 // testBroker runs a server of NATS with its files in a folder, on a port.

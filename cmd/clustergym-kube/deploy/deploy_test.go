@@ -139,8 +139,14 @@ func read(t *testing.T, dir string) {
 // chart renders the chart with values. mustChart adds an image to them.
 func chart(t *testing.T, values ...string) (map[string]metav1.Object, error) {
 	t.Helper()
-	read(t, "chart")
-	args := []string{"template", "clustergym", "chart", "-n", "clustergym-system"}
+	return render(t, "chart", "clustergym-system", values...)
+}
+
+// render renders the chart in a folder with values.
+func render(t *testing.T, dir, namespace string, values ...string) (map[string]metav1.Object, error) {
+	t.Helper()
+	read(t, dir)
+	args := []string{"template", "clustergym", dir, "-n", namespace}
 	for _, text := range values {
 		file := filepath.Join(t.TempDir(), "values.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -169,7 +175,7 @@ func mustChart(t *testing.T, values string) map[string]metav1.Object {
 
 func kustomize(t *testing.T, dir string) map[string]metav1.Object {
 	t.Helper()
-	read(t, "kustomize")
+	read(t, strings.Split(dir, "/")[0])
 	out, err := exec.Command(tool(t, "kubectl"), "kustomize", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -1,9 +1,11 @@
 package deploy_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	sigyaml "sigs.k8s.io/yaml"
 )
 
 func init() {
@@ -22,8 +25,8 @@ func init() {
 func trainingJobs(t *testing.T) map[string]*batchv1.Job {
 	t.Helper()
 	jobs := map[string]*batchv1.Job{}
-	for _, name := range []string{"namespace.yaml", "learner.yaml", "workers.yaml"} {
-		text, err := os.ReadFile(filepath.Join("training", name))
+	for _, name := range []string{"learner.yaml", "workers.yaml"} {
+		text, err := os.ReadFile(filepath.Join("training", "chart", "files", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,6 +51,9 @@ func TestTrainingJobs(t *testing.T) {
 	if *w.CompletionMode != batchv1.IndexedCompletion || *w.Completions != *w.Parallelism || *w.BackoffLimitPerIndex < 100 ||
 		w.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("workers: %+v", w)
+	}
+	if w.SuccessPolicy == nil || len(w.SuccessPolicy.Rules) != 1 || *w.SuccessPolicy.Rules[0].SucceededCount != 1 {
+		t.Errorf("workers that start after the end: %+v", w.SuccessPolicy)
 	}
 	if rules := w.PodFailurePolicy.Rules; len(rules) != 1 || rules[0].Action != batchv1.PodFailurePolicyActionFailJob ||
 		!slices.Equal(rules[0].OnExitCodes.Values, []int32{11}) {
@@ -76,6 +82,82 @@ func TestTrainingKustomization(t *testing.T) {
 	} {
 		if objects[key] == nil {
 			t.Errorf("no %s", key)
+		}
+	}
+}
+
+// trainingChart renders the chart of the training with values and an image.
+func trainingChart(t *testing.T, values string) (map[string]metav1.Object, error) {
+	t.Helper()
+	return render(t, filepath.Join("training", "chart"), "clustergym-training", "image: {repository: clustergym}", values)
+}
+
+// TestTrainingChartAgrees checks that the chart renders the objects of the kustomization, besides labels.
+func TestTrainingChartAgrees(t *testing.T) {
+	helm, err := trainingChart(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kust := kustomize(t, "training")
+	delete(kust, "Namespace /clustergym-training")
+	if got, want := slices.Sorted(maps.Keys(helm)), slices.Sorted(maps.Keys(kust)); !slices.Equal(got, want) {
+		t.Fatalf("chart has\n%q\nkustomize\n%q", got, want)
+	}
+	for key, o := range helm {
+		without(o.GetLabels())
+		delete(o.GetLabels(), "app.kubernetes.io/instance")
+		if volume, ok := o.(*corev1.PersistentVolumeClaim); ok {
+			if volume.Annotations["helm.sh/resource-policy"] != "keep" {
+				t.Errorf("%s does not outlast the release", key)
+			}
+			volume.Annotations = nil
+		}
+		if job, ok := o.(*batchv1.Job); ok {
+			job.Spec.Template.Spec.Containers[0].ImagePullPolicy = ""
+		}
+		if recipe, ok := o.(*corev1.ConfigMap); ok {
+			recipe.Data["recipe.yaml"] = strings.TrimSpace(recipe.Data["recipe.yaml"]) + "\n"
+		}
+		if !reflect.DeepEqual(o, kust[key]) {
+			h, _ := sigyaml.Marshal(o)
+			k, _ := sigyaml.Marshal(kust[key])
+			t.Errorf("%s of the chart:\n%s\nof kustomize:\n%s", key, h, k)
+		}
+	}
+}
+
+// TestTrainingChartPassesValuesOn checks that every value arrives where it belongs, and that wrong ones are refused.
+func TestTrainingChartPassesValuesOn(t *testing.T) {
+	objects, err := trainingChart(t, `
+image: {tag: "7", pullPolicy: Always}
+imagePullSecrets: [{name: pull}]
+workers: 3
+recipe: {scenario: mine, train: {updates: 7}}
+secrets: {token: a, tls: b}
+storage: {size: 5Gi, className: fast}
+learner: {resources: {requests: {cpu: "7"}}, nodeSelector: {disk: large}}
+worker: {tolerations: [{key: spot, operator: Exists}]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := sigyaml.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"image: clustergym:7", "imagePullPolicy: Always", "name: pull", "completions: 3", "parallelism: 3", "scenario: mine", "updates: 7",
+		"secretName: a", "secretName: b", "storage: 5Gi", "storageClassName: fast", `cpu: "7"`, "disk: large", "key: spot",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for values, want := range map[string]string{
+		"workers: 0": "workers", "image: {repository: ''}": "no image is published", "more: 1": "more", "recipe: {jobs: 1}": "jobs",
+	} {
+		if _, err := trainingChart(t, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", values, err, want)
 		}
 	}
 }
