@@ -26,7 +26,7 @@ type demoOptions struct {
 	dir     string
 	updates int
 	seed    uint64
-	workers int
+	cores   int
 }
 
 // What the demonstration plays. demoScenario reads the trace beside its file.
@@ -79,7 +79,7 @@ and the last line that the command prints plays it by hand.`),
 	f.StringVar(&opts.dir, "dir", "runs/demo", "folder for all files; it must not contain a demonstration already")
 	f.IntVar(&opts.updates, "updates", demoUpdates, "how many updates to train")
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of the workload and of training")
-	f.IntVar(&opts.workers, "workers", 0, "cores to use, 0 for all; does not change the result")
+	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
 	return cmd
 }
 
@@ -124,7 +124,7 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 	}
 	a.Say("1/2 train: %s", next(append(words, "--dir", result.Run)...))
 	trained, err := trainRun(ctx, a, trainOptions{
-		scenario: flags.Scenario{Name: result.Scenario, Sets: sets}, dir: result.Run, cores: opts.workers,
+		scenario: flags.Scenario{Name: result.Scenario, Sets: sets}, dir: result.Run, cores: opts.cores,
 	})
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 	a.Say("\n2/2 compare: %s", next("eval", "--scenario", result.Scenario, "--policies", strings.Join(policies, ",")))
 	compared, err := evaluate(ctx, a, evalOptions{
 		scenarios: []string{result.Scenario}, policies: policies, baseline: "sjfskip", split: string(scenario.Test),
-		workers: opts.workers, out: at("report"), figures: []string{noFigures},
+		cores: opts.cores, out: at("report"), figures: []string{noFigures},
 	})
 	if err != nil {
 		return err
