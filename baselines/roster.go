@@ -22,12 +22,24 @@ func (r *roster) reset() { r.order, r.key = r.order[:0], r.key[:0] }
 func (r *roster) put(s *cluster.View, id cluster.JobID, finish time.Duration) {
 	r.drop(id)
 	t := ticket{finish, s.Spec(id).Submit, id}
-	if n := int(id) + 1 - len(r.key); n > 0 {
-		r.key = append(r.key, make([]ticket, n)...)
+	if int(id) >= len(r.key) {
+		r.key = append(r.key, make([]ticket, s.Jobs()-len(r.key))...)
 	}
 	r.key[id] = t
-	at, _ := slices.BinarySearchFunc(r.order, t, ticket.compare)
-	r.order = slices.Insert(r.order, at, t)
+	r.order = slices.Insert(r.order, r.find(t), t)
+}
+
+// find returns the index of the first job in order that does not come before t.
+func (r *roster) find(t ticket) int {
+	from, to := 0, len(r.order)
+	for from < to {
+		if at := int(uint(from+to) / 2); r.order[at].before(t) {
+			from = at + 1
+		} else {
+			to = at
+		}
+	}
+	return from
 }
 
 // refresh moves the jobs that have outlived their estimates. If the View uses predictions, it moves all jobs, because these may
@@ -52,7 +64,7 @@ func (r *roster) drop(id cluster.JobID) {
 	if int(id) >= len(r.key) || r.key[id].job != id {
 		return
 	}
-	if at, ok := slices.BinarySearchFunc(r.order, r.key[id], ticket.compare); ok {
+	if at := r.find(r.key[id]); at < len(r.order) && r.order[at] == r.key[id] {
 		r.order = slices.Delete(r.order, at, at+1)
 	}
 }

@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -15,7 +14,13 @@ type ticket struct {
 }
 
 func (a ticket) compare(b ticket) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.tie, b.tie), cmp.Compare(a.job, b.job))
+	switch {
+	case a.before(b):
+		return -1
+	case b.before(a):
+		return 1
+	}
+	return 0
 }
 
 func (a ticket) before(b ticket) bool {
@@ -90,8 +95,16 @@ func (w *waiting) push(k placement.Kind, t ticket) {
 	w.queues[w.queue(k)].push(t)
 }
 
+// few is the number of kinds up to which it is faster to compare a kind with all than to look it up in a map.
+const few = 16
+
 // queue returns the queue for jobs of the kind.
 func (w *waiting) queue(k placement.Kind) int {
+	for i := range w.kinds[:min(len(w.kinds), few)] {
+		if w.kinds[i].Shape.Workers == k.Shape.Workers && w.kinds[i] == k {
+			return i
+		}
+	}
 	i, ok := w.find[k]
 	if !ok {
 		i = len(w.queues)

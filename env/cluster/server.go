@@ -123,16 +123,22 @@ func (s *Spec) Rooms() func(*JobSpec) int64 {
 		where           *ServerSet
 	}
 	known := map[shape]int64{}
+	var last shape // in many workloads, all jobs have the same shape
+	var n int64
 	return func(j *JobSpec) int64 {
 		k := shape{j.Request, j.GPUType, "", j.Mixed, j.Together(), j.Where}
 		if len(s.Quotas) > 0 {
 			k.tenant = j.Tenant
 		}
-		n, ok := known[k]
-		if !ok {
+		if k == last && len(known) > 0 {
+			return n
+		}
+		var ok bool
+		if n, ok = known[k]; !ok {
 			n = s.Capacity(j)
 			known[k] = n
 		}
+		last = k
 		return n
 	}
 }

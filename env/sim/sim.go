@@ -79,7 +79,7 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
 	s := &Sim{
-		cfg: cfg, jobs: jobs, specs: cfg.Hidden.hide(jobs), arrival: make([]int32, len(jobs)), left: len(jobs),
+		cfg: cfg, jobs: jobs, specs: cfg.Hidden.hide(jobs), left: len(jobs),
 		state: state, finish: newQueue(len(jobs)), faults: faults(cfg.Outages), offers: offersAfter(cfg.Demand), offered: state.Offer(),
 		wake: cluster.Never,
 	}
@@ -91,14 +91,28 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	if cfg.Phases.Every > 0 {
 		s.phases, s.turns = make([]int32, len(jobs)), newQueue(len(jobs))
 	}
-	for i := range s.arrival {
-		s.arrival[i] = int32(i)
-	}
-	slices.SortFunc(s.arrival, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(jobs[a].Submit, jobs[b].Submit), cmp.Compare(a, b))
-	})
+	s.arrival = arrivals(jobs)
 	s.log = newLog(cfg, jobs)
 	return s, nil
+}
+
+// arrivals returns the indices of jobs by submit time, then id; nil if the jobs are in that order.
+func arrivals(jobs []trace.Job) []int32 {
+	sorted := true
+	for i := 1; i < len(jobs) && sorted; i++ {
+		sorted = jobs[i-1].Submit <= jobs[i].Submit
+	}
+	if sorted {
+		return nil
+	}
+	order := make([]int32, len(jobs))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(jobs[a].Submit, jobs[b].Submit), cmp.Compare(a, b))
+	})
+	return order
 }
 
 func admissible(c *cluster.Spec, jobs []trace.Job) error {
