@@ -231,8 +231,7 @@ func (m *Menu) consider(tx *cluster.Txn, c *waiter, p cluster.Placement) error {
 // measure does the same for any placement; gpus is the number of unused GPUs that it takes. It returns how well the job and
 // those beside it run: the product of all their speeds relative to their speeds without the other, above 0.
 func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus float64) (float64, error) {
-	s, mark, delay := tx.View(), tx.Mark(), 0.0
-	m.trial.harms = m.trial.harms[:0]
+	s, delay := tx.View(), 0.0
 	v, ok, err := m.trial.try(tx, c.id, p)
 	if err != nil || !ok {
 		return 1, err
@@ -246,7 +245,6 @@ func (m *Menu) measure(tx *cluster.Txn, c *waiter, p cluster.Placement, gpus flo
 		fit *= h.after / h.before
 		delay += c.cost(overlap*(1-h.after/h.before), s.Placement(h.job).GPUs())
 	}
-	tx.Rollback(mark)
 	if cost := c.cost(seconds, gpus) + delay; cost < m.best.cost {
 		m.best = choice{append(m.best.fit[:0], p...), cost}
 	}

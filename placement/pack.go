@@ -113,6 +113,9 @@ func (p *pack) search(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error
 		for _, h := range p.trial.harms {
 			least = min(least, h.after/h.before)
 		}
+		if err := tx.Place(id, at); err != nil {
+			return 0, err
+		}
 		p.guest = append(p.guest[:0], s.GPUs(id)...)
 		if err := tx.Suppose(&cluster.Proposal{Kind: cluster.OpPreempt, Job: h.job}); err != nil {
 			return 0, err

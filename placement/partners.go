@@ -318,9 +318,9 @@ func lacks(s *cluster.View, id cluster.ServerID, n int32, a cluster.Amount) bool
 
 // trial asks the profile how a placement changes speeds. The zero value is ready to use.
 type trial struct {
-	coupled []cluster.JobID
-	before  []float64
-	harms   []harm // effects of the last placement that was tried
+	affected []cluster.JobID
+	after    []float64
+	harms    []harm // effects of the last placement that was tried
 }
 
 // harm is a running job whose speed a placement changes.
@@ -329,28 +329,33 @@ type harm struct {
 	before, after float64 // speeds
 }
 
-// try places the job, fills harms and returns the job's own speed. The job stays placed; the caller rolls back. If the state
-// does not allow the placement, ok is false and nothing has changed.
+// try places the job, fills harms, takes the placement back and returns the speed that the job had. If the state does not allow
+// the placement, ok is false.
 func (t *trial) try(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) (own float64, ok bool, err error) {
-	s := tx.View()
+	s, mark := tx.View(), tx.Mark()
 	profile := Profile(s)
-	t.coupled = profile.Coupled(s, p, t.coupled[:0])
-	slices.Sort(t.coupled)
-	t.coupled = slices.Compact(t.coupled)
-	t.before, t.harms = t.before[:0], t.harms[:0]
-	for _, other := range t.coupled {
-		t.before = append(t.before, profile.Speed(s, other))
-	}
+	t.affected, t.after, t.harms = t.affected[:0], t.after[:0], t.harms[:0]
 	if err := tx.Place(id, p); err != nil {
 		if errors.Is(err, cluster.ErrInfeasible) {
 			return 0, false, nil
 		}
 		return 0, false, err
 	}
-	for i, other := range t.coupled {
-		if v := profile.Speed(s, other); v != t.before[i] {
-			t.harms = append(t.harms, harm{other, t.before[i], v})
+	own = profile.Speed(s, id)
+	t.affected = cluster.Affected(profile, s, id, t.affected)
+	slices.Sort(t.affected)
+	t.affected = slices.Compact(t.affected)
+	for _, other := range t.affected {
+		t.after = append(t.after, profile.Speed(s, other))
+	}
+	tx.Rollback(mark)
+	for i, other := range t.affected {
+		if other == id {
+			continue
+		}
+		if before := profile.Speed(s, other); before != t.after[i] {
+			t.harms = append(t.harms, harm{other, before, t.after[i]})
 		}
 	}
-	return profile.Speed(s, id), true, nil
+	return own, true, nil
 }

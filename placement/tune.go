@@ -126,8 +126,10 @@ func (t *Tune) Levels(s *cluster.View, id cluster.JobID) (lean, floor, knee clus
 func (t *Tune) speed(tx *cluster.Txn, id cluster.JobID, p cluster.Placement) float64 {
 	mark := tx.Mark()
 	defer tx.Rollback(mark)
-	v, _, _ := t.trial.try(tx, id, p)
-	return v
+	if tx.Place(id, p) != nil {
+		return 0
+	}
+	return Profile(tx.View()).Speed(tx.View(), id)
 }
 
 // Finish implements finisher. It places the jobs that started last in this transaction again, on the same GPUs, with more CPU

@@ -13,7 +13,8 @@ import (
 type ends struct {
 	known bool        // the fields below are filled; they are filled only when needed
 	most  int32       // number of GPUs of the largest server
-	free  [][]float64 // free[k]: the times at which servers have k GPUs free, ascending, in seconds from now
+	free  [][]float64 // free[k]: the times at which servers have k GPUs free, in seconds from now; see soonest
+	asked []bool      // asked[k]: free[k] is ascending
 	of    [][]float64 // of each server: the times at which its GPUs become free, ascending
 	gpus  []float64   // scratch of foresee
 	times []float64   // scratch of rack
@@ -23,10 +24,10 @@ type ends struct {
 func (e *ends) refresh(s *cluster.View) {
 	e.known = true
 	if e.most = s.MostGPUs(); len(e.free) != int(e.most)+1 || len(e.of) != s.Servers() {
-		e.free, e.of = make([][]float64, e.most+1), make([][]float64, s.Servers())
+		e.free, e.of, e.asked = make([][]float64, e.most+1), make([][]float64, s.Servers()), make([]bool, e.most+1)
 	}
 	for k := range e.free {
-		e.free[k] = e.free[k][:0]
+		e.free[k], e.asked[k] = e.free[k][:0], false
 	}
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)
@@ -40,9 +41,15 @@ func (e *ends) refresh(s *cluster.View) {
 			e.free[k+1] = append(e.free[k+1], at)
 		}
 	}
-	for k := range e.free {
+}
+
+// soonest returns the times at which servers have k GPUs free, ascending. It sorts them only when they are needed.
+func (e *ends) soonest(k int32) []float64 {
+	if !e.asked[k] {
+		e.asked[k] = true
 		slices.Sort(e.free[k])
 	}
+	return e.free[k]
 }
 
 // started updates the times after a job has taken its placement.
@@ -56,6 +63,11 @@ func (e *ends) started(s *cluster.View, p cluster.Placement) {
 		for k, at := range e.gpus {
 			if of[k] != at {
 				line := e.free[k+1]
+				if !e.asked[k+1] {
+					line[slices.Index(line, of[k])] = at
+					of[k] = at
+					continue
+				}
 				from, _ := slices.BinarySearch(line, of[k])
 				line = slices.Delete(line, from, from+1)
 				to, _ := slices.BinarySearch(line, at)
@@ -89,16 +101,18 @@ func (e *ends) wait(s *cluster.View, n int32) float64 {
 	servers, rest := int(n/e.most), n%e.most
 	at := 0.0
 	if rest > 0 { // the rest needs one more server besides those that are all free
-		if len(e.free[rest]) <= servers {
+		line := e.soonest(rest)
+		if len(line) <= servers {
 			return math.Inf(1)
 		}
-		at = e.free[rest][servers]
+		at = line[servers]
 	}
 	if servers > 0 {
-		if len(e.free[e.most]) < servers {
+		line := e.soonest(e.most)
+		if len(line) < servers {
 			return math.Inf(1)
 		}
-		at = max(at, e.free[e.most][servers-1])
+		at = max(at, line[servers-1])
 	}
 	return at
 }

@@ -14,6 +14,23 @@ type Profile interface {
 	Coupled(s *View, p Placement, dst []JobID) []JobID
 }
 
+// Precise is a Profile that can say more exactly than Coupled which speeds a running job has changed.
+type Precise interface {
+	Profile
+	// Affected appends the other running jobs whose speed may differ from what it would be if the given job did not run. It may
+	// append that job itself, and it may append a job twice.
+	Affected(s *View, job JobID, dst []JobID) []JobID
+}
+
+// Affected appends the running jobs whose speed may differ, according to the profile, from what it would be if the given job did
+// not run. It may append that job itself, and it may append a job twice.
+func Affected(p Profile, s *View, job JobID, dst []JobID) []JobID {
+	if precise, ok := p.(Precise); ok {
+		return precise.Affected(s, job, dst)
+	}
+	return p.Coupled(s, s.Placement(job), dst)
+}
+
 // Believed is a Profile that learns while jobs run, so that its predictions change. What is computed from them is valid as long
 // as the kind and the version of a job's specification stay the same.
 type Believed interface {

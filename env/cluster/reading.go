@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -103,6 +104,24 @@ func (s *View) Sharers(p Placement, dst []JobID) []JobID {
 				if q.Server == p[i].Server && q.GPUMilli < WholeGPU {
 					dst = append(dst, other)
 				}
+			}
+		}
+	}
+	return dst
+}
+
+// Partners appends the other running jobs that use a GPU together with the job. A job may occur twice.
+func (s *View) Partners(id JobID, dst []JobID) []JobID {
+	gpus := s.jobs[id].gpus
+	for _, q := range s.jobs[id].pieces {
+		v, mine := &s.servers[q.Server], gpus[:q.Workers]
+		gpus = gpus[q.Workers:]
+		if v.shared == 0 {
+			continue
+		}
+		for _, other := range v.residents {
+			if other != id && slices.ContainsFunc(s.GPUsOn(other, q.Server), func(g int32) bool { return slices.Contains(mine, g) }) {
+				dst = append(dst, other)
 			}
 		}
 	}

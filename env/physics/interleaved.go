@@ -121,3 +121,8 @@ func turns(ratio float64) (a, b int, ok bool) {
 	}
 	return 0, 0, false
 }
+
+// affected implements precise. Demands are not simply added up, so it adds all that Coupled does.
+func (m interleaved) affected(s *cluster.View, job cluster.JobID, dst []cluster.JobID) []cluster.JobID {
+	return m.Coupled(s, s.Placement(job), dst)
+}

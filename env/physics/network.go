@@ -3,6 +3,7 @@ package physics
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/comm"
@@ -21,7 +22,7 @@ type network struct {
 	gb     [3]float64 // the bandwidths in GB/s, as given
 	links  comm.Links
 	uplink float64 // bytes/s of a rack
-	known  *sync.Map
+	known  *references
 }
 
 const giga = 1e9
@@ -31,7 +32,7 @@ const giga = 1e9
 func NewNetwork(intra, nic, uplink float64) Part {
 	return network{
 		gb:    [3]float64{intra, nic, uplink},
-		links: comm.Links{Intra: intra * giga, NIC: nic * giga}, uplink: uplink * giga, known: &sync.Map{},
+		links: comm.Links{Intra: intra * giga, NIC: nic * giga}, uplink: uplink * giga, known: &references{},
 	}
 }
 
@@ -50,6 +51,28 @@ type pattern struct {
 type reference struct {
 	job  comm.Job
 	best float64 // seconds of an iteration on the fewest servers; 0 if the job sends nothing
+}
+
+// references are those of all patterns met so far. Each entry of recent keeps the first pattern that was stored in it, because a
+// look-up in all takes longer than many references take to use.
+type references struct {
+	all    sync.Map
+	recent [256]atomic.Pointer[patternReference]
+}
+
+type patternReference struct {
+	pattern
+	reference
+}
+
+// entry returns the entry for a pattern.
+func (r *references) entry(k *pattern) *atomic.Pointer[patternReference] {
+	h := uint32(len(k.model))
+	for i := max(len(k.model)-4, 0); i < len(k.model); i++ {
+		h = h*31 + uint32(k.model[i])
+	}
+	h = h*31 + uint32(k.workers)*7 + uint32(k.stages)*5 + uint32(k.tensor)
+	return &r.recent[h%uint32(len(r.recent))]
 }
 
 // Factor implements Part.
@@ -127,10 +150,15 @@ func (m network) least(s *cluster.View, p cluster.Placement, demand func(rack in
 
 // reference returns the cached reference of a pattern, or computes it.
 func (m network) reference(k pattern) *reference {
-	if r, ok := m.known.Load(k); ok {
+	entry := m.known.entry(&k)
+	if r := entry.Load(); r != nil && r.pattern == k {
+		return &r.reference
+	}
+	if r, ok := m.known.all.Load(k); ok {
 		return r.(*reference)
 	}
-	r := &reference{}
+	known := &patternReference{pattern: k}
+	r := &known.reference
 	if job, ok := Communication(k.model, k.workers, k.stages, k.tensor); ok {
 		r.job = job
 		best, err := comm.Best(r.job, k.on, m.links)
@@ -139,8 +167,24 @@ func (m network) reference(k pattern) *reference {
 		}
 		r.best = best
 	}
-	m.known.Store(k, r)
+	m.known.all.Store(k, r)
+	entry.CompareAndSwap(nil, known)
 	return r
+}
+
+// affected implements precise. It adds the gangs on the same uplinks, but only on uplinks that the demands exceed: the others
+// slow nobody.
+func (m network) affected(s *cluster.View, job cluster.JobID, dst []cluster.JobID) []cluster.JobID {
+	p := s.Placement(job)
+	if !s.Crosses(p) {
+		return dst
+	}
+	for rack := range racks(s, p) {
+		if m.links.NIC*s.CrossingNICs(rack) > m.uplink {
+			dst = append(dst, s.Crossing(rack)...)
+		}
+	}
+	return dst
 }
 
 // Coupled implements Part. It adds the gangs that use the same uplinks as the placement.

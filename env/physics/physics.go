@@ -29,6 +29,11 @@ type Part interface {
 	Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID
 }
 
+// precise is a Part that knows more exactly than by Coupled which factors a running job has changed; see cluster.Precise.
+type precise interface {
+	affected(s *cluster.View, job cluster.JobID, dst []cluster.JobID) []cluster.JobID
+}
+
 // alone is embedded by parts whose factor does not depend on other jobs.
 type alone struct{}
 
@@ -99,6 +104,18 @@ func (m product) Speed(s *cluster.View, job cluster.JobID) float64 {
 func (m product) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	for _, part := range m.parts {
 		dst = part.Coupled(s, p, dst)
+	}
+	return dst
+}
+
+// Affected implements cluster.Precise.
+func (m product) Affected(s *cluster.View, job cluster.JobID, dst []cluster.JobID) []cluster.JobID {
+	for _, part := range m.parts {
+		if p, ok := part.(precise); ok {
+			dst = p.affected(s, job, dst)
+		} else {
+			dst = part.Coupled(s, s.Placement(job), dst)
+		}
 	}
 	return dst
 }

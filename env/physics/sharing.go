@@ -35,18 +35,28 @@ func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 		}
 		gpuType := s.Server(q.Server).GPUType
 		sensitivity, _ := own.Vectors(gpuType)
+		use := s.GPUUse(q.Server)
+		met := cluster.JobID(-1) // the job whose pressure is pressing: most gangs share their GPUs with another gang
+		var pressing, last [2]float64
 		for _, g := range s.GPUsOn(job, q.Server) {
+			if int32(use[g]) == q.GPUMilli {
+				continue // no other job uses it
+			}
 			var pressure [2]float64
 			for _, other := range s.Residents(q.Server) {
 				if other == job || !slices.Contains(s.GPUsOn(other, q.Server), g) {
 					continue
 				}
-				if f := profile.Lookup(s.Spec(other).Trains()); f != nil {
-					_, p := f.Vectors(gpuType)
-					pressure[0], pressure[1] = pressure[0]+p[0], pressure[1]+p[1]
+				if other != met {
+					met, pressing = other, [2]float64{}
+					if f := profile.Lookup(s.Spec(other).Trains()); f != nil {
+						_, pressing = f.Vectors(gpuType)
+					}
 				}
+				pressure[0], pressure[1] = pressure[0]+pressing[0], pressure[1]+pressing[1]
 			}
-			if pressure != ([2]float64{}) {
+			if pressure != ([2]float64{}) && pressure != last {
+				last = pressure
 				least = min(least, profile.Beside(m.Strength, sensitivity, pressure))
 			}
 		}
@@ -57,4 +67,9 @@ func (m Sharing) Factor(s *cluster.View, job cluster.JobID) float64 {
 // Coupled implements Part. It adds the jobs with shares of GPUs on the servers where the placement holds shares.
 func (m Sharing) Coupled(s *cluster.View, p cluster.Placement, dst []cluster.JobID) []cluster.JobID {
 	return s.Sharers(p, dst)
+}
+
+// affected implements precise. It adds the jobs on the same GPUs.
+func (m Sharing) affected(s *cluster.View, job cluster.JobID, dst []cluster.JobID) []cluster.JobID {
+	return s.Partners(job, dst)
 }

@@ -1,9 +1,6 @@
 package profile
 
-import (
-	"math"
-	"sync/atomic"
-)
+import "math"
 
 // The fair share of one GPU: one eighth of Synergy's server with 8 GPUs, 24 cores and 500 GB (OSDI 2022).
 const (
@@ -74,28 +71,8 @@ func (s *surface) at(cores, memGiB float64) float64 {
 // fair share of 3 cores and 62.5 GiB. It is above 0, never decreases in either argument, and saturates. It is fitted to Synergy's
 // profile, measured on V100 servers, of the model that represents the family there (MIT licence; OSDI 2022).
 func (f *Family) CPUMem(cores, memGiB float64) float64 {
-	if f.memo == nil { // a variant beyond those that are kept
+	if f.memo == nil {
 		return f.surface.at(cores, memGiB)
 	}
-	return f.memo.at(&f.surface, cores, memGiB)
-}
-
-// memo caches computed speeds. Each entry keeps the first speed stored in it and is never replaced. Many concurrent episodes ask
-// for the same few amounts again and again. The result does not depend on what is cached.
-type memo [1 << 12]atomic.Pointer[remembered]
-
-type remembered struct{ cores, memGiB, speed float64 }
-
-func (m *memo) at(s *surface, cores, memGiB float64) float64 {
-	bits := math.Float64bits(cores)*0x9e3779b97f4a7c15 ^ math.Float64bits(memGiB)*0xc2b2ae3d27d4eb4f
-	place := &m[bits>>52]
-	r := place.Load()
-	if r != nil && r.cores == cores && r.memGiB == memGiB {
-		return r.speed
-	}
-	speed := s.at(cores, memGiB)
-	if r == nil {
-		place.Store(&remembered{cores, memGiB, speed})
-	}
-	return speed
+	return f.memo.of(cores, memGiB, f.surface.at)
 }

@@ -19,5 +19,8 @@ func (f *Family) Vectors(gpuType string) (s, p [2]float64) {
 // p, relative to its speed alone on that GPU: exp(-strength · s·p). Gavel measured only pairs; adding up the pressures of several
 // partners is an assumption.
 func Beside(strength float64, s, p [2]float64) float64 {
-	return math.Exp(-strength * (s[0]*p[0] + s[1]*p[1]))
+	return besides.of(-strength*(s[0]*p[0]+s[1]*p[1]), 0, func(x, _ float64) float64 { return math.Exp(x) })
 }
+
+// besides caches the exponentials of Beside: there are few pairs of families.
+var besides = newMemo(1 << 12)

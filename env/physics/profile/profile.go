@@ -21,7 +21,7 @@ var committed string
 
 type catalogue struct {
 	names    []string
-	byName   map[string]*Family
+	byName   directory
 	variants variants
 }
 
@@ -35,10 +35,10 @@ var load = sync.OnceValue(func() *catalogue {
 	if err != nil {
 		panic(fmt.Sprintf("profile: build the catalogue: %v", err))
 	}
-	c := &catalogue{byName: make(map[string]*Family, len(families)), variants: variants{byName: map[string]*Family{}}}
+	c := &catalogue{variants: variants{byName: map[string]*Family{}}}
 	for i := range families {
 		c.names = append(c.names, families[i].name)
-		c.byName[families[i].name] = &families[i]
+		c.byName.add(&families[i])
 	}
 	return c
 })
@@ -47,7 +47,7 @@ var load = sync.OnceValue(func() *catalogue {
 // the same pointer, except for more than 1,024 variants.
 func Lookup(name string) *Family {
 	c := load()
-	if f := c.byName[name]; f != nil || !strings.Contains(name, "~") {
+	if f := c.byName.find(name); f != nil || !strings.Contains(name, "~") {
 		return f
 	}
 	return c.variants.lookup(name)
@@ -66,7 +66,8 @@ type Family struct {
 	other      float64           // factor of the speeds on GPU types that are not published per job type
 	s, p       [measured][2]float64
 	surface    surface
-	memo       *memo
+	memo       memo    // of CPUMem; nil for a variant beyond those that are kept
+	scaled     memo    // of Throughput; nil likewise
 	gpuMem     float64 // MiB of a whole replica
 	fixedMem   float64 // MiB that every shard needs in full
 	compute    float64 // seconds
@@ -104,7 +105,7 @@ func build(c *Coefficients) ([]Family, error) {
 		}
 		f := Family{
 			name: a.name, domain: a.domain,
-			s: job.S, p: job.P, surface: sur.compile(), memo: &memo{}, param: a.paramBytes(), activation: a.activation,
+			s: job.S, p: job.P, surface: sur.compile(), memo: newMemo(1 << 12), scaled: newMemo(1 << 8), param: a.paramBytes(), activation: a.activation,
 			layers: a.layers, scaling: scaling, other: 1,
 		}
 		for g := range f.speed {

@@ -45,6 +45,13 @@ func (s *Scaling) step(compute float64, nodes, replicas int32) float64 {
 //
 // Throughput is fitted to Pollux's measurements, on T4 GPUs, of the application that represents the family there (Apache-2.0).
 func (f *Family) Throughput(nodes, replicas int32) float64 {
+	if f.scaled == nil {
+		return f.throughput(float64(nodes), float64(replicas))
+	}
+	return f.scaled.of(float64(nodes), float64(replicas), f.throughput)
+}
+
+func (f *Family) throughput(nodes, replicas float64) float64 {
 	replicas = max(replicas, 1)
-	return float64(replicas) * f.step / f.scaling.step(f.step, nodes, replicas)
+	return replicas * f.step / f.scaling.step(f.step, int32(nodes), int32(replicas))
 }

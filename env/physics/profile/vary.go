@@ -22,7 +22,7 @@ const mostWithin = 1
 // All batch sizes of a model get the same factors. Vary returns the name itself if within is 0 or the name is not in Names.
 // Within must be at most 1.
 func Vary(name string, within float64, seed uint64) string {
-	if within == 0 || load().byName[name] == nil {
+	if within == 0 || load().byName.find(name) == nil {
 		return name
 	}
 	return fmt.Sprintf("%s~%g~%d", name, within, seed)
@@ -52,14 +52,14 @@ func (v *variants) lookup(name string) *Family {
 	if err != nil || bad != nil || !(within > 0 && within <= mostWithin) || Vary(base, within, seed) != name {
 		return nil
 	}
-	f = load().byName[base].vary(name, within, seed)
+	f = load().byName.find(base).vary(name, within, seed)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch same := v.byName[name]; {
 	case same != nil:
 		return same
 	case len(v.byName) < mostVariants:
-		f.memo = &memo{}
+		f.memo, f.scaled = newMemo(1<<12), newMemo(1<<8)
 		v.byName[name] = f
 	}
 	return f
@@ -72,7 +72,7 @@ func (f *Family) vary(name string, within float64, seed uint64) *Family {
 	draw := rand.New(rand.NewPCG(seed, h.Sum64()))
 	factor := func() float64 { return math.Exp((2*draw.Float64() - 1) * math.Log1p(within)) }
 	v := *f
-	v.name, v.memo = name, nil
+	v.name, v.memo, v.scaled = name, nil, nil
 	for g := range v.speed {
 		if x := factor(); g != V100 {
 			v.speed[g] *= x
