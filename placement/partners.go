@@ -113,7 +113,7 @@ func (e *seats) sort(s *cluster.View, before []host) []host {
 		e.looked[id] = true
 		switch h := hostOf(s, id); {
 		case h.alone == 0:
-		case len(e.kept) == 0 || e.kept[len(e.kept)-1].compare(h) < 0:
+		case len(e.kept) == 0 || e.kept[len(e.kept)-1].compare(&h) < 0:
 			e.kept = append(e.kept, h)
 		default:
 			e.moved = append(e.moved, h)
@@ -129,22 +129,23 @@ func (e *seats) sort(s *cluster.View, before []host) []host {
 	for i := range before {
 		e.looked[before[i].job] = false
 	}
-	slices.SortFunc(e.moved, host.compare)
+	slices.SortFunc(e.moved, inOrder)
 	all, moved := before[:0], e.moved
-	for _, h := range e.kept {
-		for len(moved) > 0 && moved[0].compare(h) < 0 {
+	for i := range e.kept {
+		for len(moved) > 0 && moved[0].compare(&e.kept[i]) < 0 {
 			all, moved = append(all, moved[0]), moved[1:]
 		}
-		all = append(all, h)
+		all = append(all, e.kept[i])
 	}
 	return append(all, moved...)
 }
 
 // hostOf describes a running job as a host. If a guest cannot join it, alone is 0 and only the id is set.
 func hostOf(s *cluster.View, id cluster.JobID) host {
-	h := host{job: id}
+	h, gpus := host{job: id}, s.GPUs(id)
 	for _, q := range s.Placement(id) {
-		h.alone += aloneOn(s, id, q)
+		h.alone += alone(s, q, gpus[:q.Workers])
+		gpus = gpus[q.Workers:]
 	}
 	if h.alone == 0 {
 		return h
@@ -158,12 +159,17 @@ func hostOf(s *cluster.View, id cluster.JobID) host {
 }
 
 // aloneOn counts the GPUs of a job's piece that a guest can join.
-func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) (n int32) {
+func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) int32 {
+	return alone(s, q, s.GPUsOn(id, q.Server))
+}
+
+// alone is aloneOn for a piece on the given GPUs.
+func alone(s *cluster.View, q cluster.Piece, gpus []int32) (n int32) {
 	if q.GPUMilli == cluster.WholeGPU {
 		return 0
 	}
 	use := s.GPUUse(q.Server)
-	for _, g := range s.GPUsOn(id, q.Server) {
+	for _, g := range gpus {
 		if int32(use[g]) == q.GPUMilli {
 			n++
 		}
@@ -172,10 +178,19 @@ func aloneOn(s *cluster.View, id cluster.JobID, q cluster.Piece) (n int32) {
 }
 
 // compare orders hosts by kind and GPU type; within these, the host with the longest to go comes first.
-func (h host) compare(o host) int {
-	return cmp.Or(cmp.Compare(h.kind, o.kind), cmp.Compare(h.gpuType, o.gpuType), cmp.Compare(o.left, h.left),
-		cmp.Compare(h.job, o.job))
+func (h *host) compare(o *host) int {
+	switch {
+	case h.kind != o.kind:
+		return cmp.Compare(h.kind, o.kind)
+	case h.gpuType != o.gpuType:
+		return cmp.Compare(h.gpuType, o.gpuType)
+	case h.left != o.left:
+		return cmp.Compare(o.left, h.left)
+	}
+	return cmp.Compare(h.job, o.job)
 }
+
+func inOrder(a, b host) int { return a.compare(&b) }
 
 // groupUp sets group from the sorted hosts.
 func (p *partners) groupUp() {
@@ -212,7 +227,7 @@ func (p *partners) started(tx *cluster.Txn, id cluster.JobID) {
 		return
 	}
 	if h := hostOf(tx.View(), id); h.alone > 0 {
-		at, _ := slices.BinarySearchFunc(p.hosts, h, host.compare)
+		at, _ := slices.BinarySearchFunc(p.hosts, h, inOrder)
 		p.hosts = slices.Insert(p.hosts, at, h)
 		p.grow(at)
 	}
@@ -232,13 +247,17 @@ func (p *partners) each(s *cluster.View, id cluster.JobID, n int32, a cluster.Am
 	p.order = p.order[:0]
 	for g, from := range p.group {
 		h := &p.hosts[from]
-		v, ok := p.seen[pair{guest, h.kind, h.gpuType}]
-		if !ok {
-			v = 1e9
+		worth := 1e9
+		if len(p.seen) > 0 {
+			if v, ok := p.seen[pair{guest, h.kind, h.gpuType}]; ok {
+				worth = v
+			}
 		}
-		p.order = append(p.order, ranked{g, v})
+		p.order = append(p.order, ranked{g, worth})
 	}
-	slices.SortStableFunc(p.order, func(a, b ranked) int { return cmp.Compare(b.worth, a.worth) })
+	if len(p.seen) > 0 {
+		slices.SortStableFunc(p.order, func(a, b ranked) int { return cmp.Compare(b.worth, a.worth) })
+	}
 	for _, r := range p.order {
 		g := r.group
 		if tries == 0 {

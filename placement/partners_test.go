@@ -80,7 +80,7 @@ func checkList(t *rapid.T, p *partners, s *cluster.View) {
 			want = append(want, h)
 		}
 	}
-	slices.SortFunc(want, host.compare)
+	slices.SortFunc(want, inOrder)
 	if !slices.Equal(p.hosts, want) {
 		t.Fatalf("hosts %v, want %v", p.hosts, want)
 	}
@@ -90,7 +90,7 @@ func checkList(t *rapid.T, p *partners, s *cluster.View) {
 func checkGroups(t *rapid.T, p *partners) {
 	got := slices.Clone(p.group)
 	p.groupUp()
-	if !slices.Equal(got, p.group) || !slices.IsSortedFunc(p.hosts, host.compare) {
+	if !slices.Equal(got, p.group) || !slices.IsSortedFunc(p.hosts, inOrder) {
 		t.Fatalf("groups %v, want %v of sorted hosts %v", got, p.group, p.hosts)
 	}
 }

@@ -40,12 +40,16 @@ type Record struct {
 	Kind   Kind
 	Job    cluster.JobID    // for kinds that concern a job
 	Server cluster.ServerID // for loan, reclaim, seize, fail and repair
-	Index  int32            // fail, repair: the GPU, -1 for the whole server; need: index into Config.Demand; measure: see Log.Speed
-	pieces span
-	gpus   span
+	// Index is for fail and repair the GPU, -1 for the whole server; for need an index into Config.Demand; for measure see
+	// Log.Speed; for start, resize and migrate see Log.Placement.
+	Index int32
 }
 
-type span struct{ from, to uint32 }
+// places reports whether records of the kind have a placement.
+func (k Kind) places() bool { return k == Start || k == Resize || k == Migrate }
+
+// place is where a placement begins in the log's pieces and GPU indices. It ends where the next one begins.
+type place struct{ pieces, gpus uint32 }
 
 // Log is the event log of an episode: the cluster, the jobs, and all events in order. Metrics, charts and replay need nothing
 // else.
@@ -55,19 +59,37 @@ type Log struct {
 	Jobs      []trace.Job // by JobID
 	Outcome   Outcome
 	Records   []Record
+	places    []place // by Record.Index of the records that have a placement
 	pieces    []cluster.Piece
 	gpus      []int32
 	speeds    []float64 // by Record.Index of the records of kind Measure
+	ended     int       // the number of records of kind Finish
 	off       bool      // in a fork: nothing is recorded
 }
 
 // Placement returns the placement that the record gave its job, nil if it gave none. Read only.
 func (l *Log) Placement(r *Record) cluster.Placement {
-	return cluster.Placement(l.pieces[r.pieces.from:r.pieces.to])
+	if !r.Kind.places() {
+		return nil
+	}
+	to := len(l.pieces)
+	if next := int(r.Index) + 1; next < len(l.places) {
+		to = int(l.places[next].pieces)
+	}
+	return cluster.Placement(l.pieces[l.places[r.Index].pieces:to])
 }
 
 // GPUs returns the GPU indices of the record's placement, one per worker, piece by piece. Read only.
-func (l *Log) GPUs(r *Record) []int32 { return l.gpus[r.gpus.from:r.gpus.to] }
+func (l *Log) GPUs(r *Record) []int32 {
+	if !r.Kind.places() {
+		return nil
+	}
+	to := len(l.gpus)
+	if next := int(r.Index) + 1; next < len(l.places) {
+		to = int(l.places[next].gpus)
+	}
+	return l.gpus[l.places[r.Index].gpus:to]
+}
 
 // Speed returns the throughput in a record of kind Measure, in the unit of physics.Throughput.
 func (l *Log) Speed(r *Record) float64 { return l.speeds[r.Index] }
@@ -77,14 +99,42 @@ func newLog(cfg Config, jobs []trace.Job) Log {
 	n := len(jobs)
 	return Log{
 		Config: cfg, Jobs: jobs, Records: make([]Record, 0, 3*n+1),
-		pieces: make([]cluster.Piece, 0, n), gpus: make([]int32, 0, 2*n),
+		places: make([]place, 0, n), pieces: make([]cluster.Piece, 0, n), gpus: make([]int32, 0, 2*n),
 	}
 }
 
 func (l *Log) append(r Record) {
-	if !l.off {
-		l.Records = append(l.Records, r)
+	if l.off {
+		return
 	}
+	if len(l.Records) == cap(l.Records) {
+		l.grow()
+	}
+	if r.Kind == Finish {
+		l.ended++
+	}
+	l.Records = append(l.Records, r)
+}
+
+// grow makes room for a quarter more records or, if that is more, for those that the log will have if there are as many for each
+// of the other jobs as for those that have ended, but at most for three times as many more. It makes room for placements alike.
+// Thus a long log is seldom copied.
+func (l *Log) grow() {
+	more := 1.25
+	if l.ended > 0 {
+		more = min(max(more, 1.05*float64(len(l.Jobs))/float64(l.ended)), 4)
+	}
+	l.Records, l.places = enlarge(l.Records, more), enlarge(l.places, more)
+	l.pieces, l.gpus = enlarge(l.pieces, more), enlarge(l.gpus, more)
+}
+
+// enlarge returns the list with room for more times as many elements, and for a few at least. Unlike slices.Grow it does not
+// touch the memory that it adds.
+func enlarge[E any](list []E, more float64) []E {
+	if need := int(more*float64(len(list))) + 16; cap(list) < need {
+		return append(make([]E, 0, need), list...)
+	}
+	return list
 }
 
 var kindOf = [...]Kind{
@@ -97,14 +147,17 @@ func (l *Log) op(at time.Duration, o *cluster.Op) {
 		return
 	}
 	r := Record{At: at, Kind: kindOf[o.Kind], Job: o.Job, Server: o.Server}
-	l.place(&r, o.Placement(), o.GPUs())
+	if r.Kind.places() {
+		r.Index = l.place()
+		l.pieces, l.gpus = append(l.pieces, o.Placement()...), append(l.gpus, o.GPUs()...)
+	}
 	l.append(r)
 }
 
-func (l *Log) place(r *Record, p cluster.Placement, gpus []int32) {
-	r.pieces.from, r.gpus.from = uint32(len(l.pieces)), uint32(len(l.gpus))
-	l.pieces, l.gpus = append(l.pieces, p...), append(l.gpus, gpus...)
-	r.pieces.to, r.gpus.to = uint32(len(l.pieces)), uint32(len(l.gpus))
+// place begins a placement and returns its index in places.
+func (l *Log) place() int32 {
+	l.places = append(l.places, place{uint32(len(l.pieces)), uint32(len(l.gpus))})
+	return int32(len(l.places) - 1)
 }
 
 func (l *Log) reading(r reading, speed float64) {

@@ -46,10 +46,7 @@ var (
 
 // line reads a record, or a job that was not submitted before the log ended.
 func (p *parser) line() error {
-	l := &p.log
-	rec := Record{
-		Index: -1, pieces: span{uint32(len(l.pieces)), uint32(len(l.pieces))}, gpus: span{uint32(len(l.gpus)), uint32(len(l.gpus))},
-	}
+	rec := Record{Index: -1}
 	var j trace.Job
 	var d Demand
 	seen := p.r.Object(lineFields, ofLine, func(field int) {
@@ -79,8 +76,8 @@ func (p *parser) recordField(field string, rec *Record, d *Demand) bool {
 	case "server":
 		rec.Server = p.server()
 	case "pieces":
+		rec.Index = l.place()
 		p.pieces()
-		rec.pieces.to, rec.gpus.to = uint32(len(l.pieces)), uint32(len(l.gpus))
 	case "terminated":
 		if l.Outcome.Terminated = r.Flag(); !l.Outcome.Terminated {
 			r.Refuse("true")
@@ -195,7 +192,7 @@ func (p *parser) check(rec *Record, seen uint32) {
 // index sets Record.Index. The records of kind Need must come in the order of the header's demand.
 func (p *parser) index(rec *Record, d Demand) {
 	switch rec.Kind {
-	case Fail, Repair, Measure:
+	case Fail, Repair, Measure, Start, Resize, Migrate:
 		return
 	case Need:
 		d.At = rec.At

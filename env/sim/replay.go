@@ -130,7 +130,8 @@ func (p *player) match() error {
 }
 
 func sameRecord(a *Log, x *Record, b *Log, y *Record) bool {
-	return x.At == y.At && x.Kind == y.Kind && x.Job == y.Job && x.Server == y.Server && x.Index == y.Index &&
+	return x.At == y.At && x.Kind == y.Kind && x.Job == y.Job && x.Server == y.Server &&
+		(x.Index == y.Index || x.Kind.places()) &&
 		slices.Equal(a.Placement(x), b.Placement(y)) && slices.Equal(a.GPUs(x), b.GPUs(y)) &&
 		(x.Kind != End || a.Outcome == b.Outcome) && (x.Kind != Measure || a.Speed(x) == b.Speed(y))
 }
