@@ -51,13 +51,18 @@ func Read(path string, opt Options) (Workload, error) {
 
 // Workload reads the rest of the trace; see Read.
 func (r *Reader) Workload() (Workload, error) {
-	var jobs []Job
+	var parts [][]Job // not one list that grows: copies of a long one would take more memory than the simulation
 	for j, err := range r.jobs() {
 		if err != nil {
 			return Workload{}, err
 		}
-		jobs = append(jobs, j)
+		last := len(parts) - 1
+		if last < 0 || len(parts[last]) == cap(parts[last]) {
+			parts, last = append(parts, make([]Job, 0, min(max(64, 2*r.report.Rows), 1<<15))), last+1
+		}
+		parts[last] = append(parts[last], j)
 	}
+	jobs := slices.Concat(parts...)
 	if len(jobs) == 0 {
 		return Workload{}, r.noJob()
 	}
