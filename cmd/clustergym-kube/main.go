@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -83,6 +84,8 @@ type options struct {
 	starts                time.Duration
 	log                   string
 	beliefs               string
+	prometheus            measure.Prometheus
+	measured              time.Duration
 	parallel              int
 	verbose               bool
 }
@@ -101,7 +104,8 @@ scheduler does; give that scheduler's name with --schedulers. In live mode it ca
 time, set the key mode of the ConfigMap ` + control.ControlName + ` in its namespace to off or shadow. While there is no such
 ConfigMap it writes nothing, as in shadow mode.
 
-Policies with +know learn from the gangs that run and end here. With --beliefs the program begins with what the file contains,
+Policies with +know learn from the gangs that run and end here, and from the throughput that their pods report in the annotation
+` + measure.Annotation + ` or to Prometheus. With --beliefs the program begins with what the file contains,
 and saves what it learned at most once a minute and when it ends.
 
 If the policy has not decided by the deadline, returns an error or panics, the fallback decides this round. When the bundle
@@ -166,6 +170,16 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.StringVar(&o.log, "decision-log", "", "file to append every decision to, for clustergym serve replay")
 	f.StringVar(&o.beliefs, "beliefs", "",
 		"file in which to keep what policies with +know learn, on a volume that outlives the pod")
+	f.DurationVar(&o.measured, "readings-settle", time.Minute,
+		"ignore reported throughputs this long after a gang starts or its resources change; at least as long as a job measures")
+	f.StringVar(&o.prometheus.URL, "prometheus", "",
+		"URL of a Prometheus-compatible server to ask for the throughput of pods, such as https://prometheus.monitoring:9090")
+	f.StringVar(&o.prometheus.Query, "prometheus-query", "",
+		"query for that: a sample for each pod, with the labels namespace and pod")
+	f.StringVar(&o.prometheus.CA, "prometheus-ca", "", "file of the certificates to trust for it (default those of the system)")
+	f.StringVar(&o.prometheus.TokenFile, "prometheus-token-file", "", "file of the bearer token for it")
+	f.DurationVar(&o.prometheus.Every, "prometheus-every", 30*time.Second, "time between two queries")
+	f.DurationVar(&o.prometheus.Timeout, "prometheus-timeout", 10*time.Second, "time limit of a query")
 	f.IntVar(&o.parallel, "parallel", 16, "how many writes to the API server may be in flight at once")
 	f.BoolVar(&o.verbose, "verbose", false, "log every write")
 	return cmd
@@ -182,6 +196,10 @@ func (o *options) check() error {
 	}
 	if len(o.schedulers) == 0 || o.gpu == "" {
 		return fmt.Errorf("--schedulers %q, --gpu-resource %q: want names", o.schedulers, o.gpu)
+	}
+	if (o.prometheus.URL == "") != (o.prometheus.Query == "") || o.measured < 0 {
+		return fmt.Errorf("--prometheus %q, --prometheus-query %q, --readings-settle %v: want both or neither, and a time from 0",
+			o.prometheus.URL, o.prometheus.Query, o.measured)
 	}
 	if o.elect && o.mode != string(control.Live) {
 		return fmt.Errorf("--leader-elect writes a lease: want --mode live with it")

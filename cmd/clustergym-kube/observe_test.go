@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -118,6 +119,9 @@ func metricLabels(t *testing.T) map[string][]string {
 	all := &listed{Registry: prometheus.NewRegistry(), labels: map[string][]string{}}
 	d, err := decide.New(decide.Config{Source: source, Registry: all})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := measure.New(0, nil, all, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := control.New(control.Config{Mode: control.Shadow, Client: fake.NewClientset(), Decider: d}, all); err != nil {

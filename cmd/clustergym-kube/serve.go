@@ -17,6 +17,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/policy"
@@ -40,6 +41,10 @@ func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 		return err
 	}
 	c.Decider, c.Log = decider, log
+	poller, err := o.readings(c, registry, log)
+	if err != nil {
+		return err
+	}
 	loop, err := control.New(c.Config, registry)
 	if err != nil {
 		return err
@@ -52,6 +57,9 @@ func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 		return err
 	}
 	rest.Go(func() { o.reload(ctx, decider) })
+	if poller != nil {
+		rest.Go(func() { poller.Run(ctx) })
+	}
 	if err := loop.Sync(ctx); err != nil {
 		return err
 	}
@@ -109,6 +117,19 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	}
 	d, err = decide.New(c)
 	return d, end, err
+}
+
+// readings makes the loop read what gangs report. It returns the poller of Prometheus, nil if there is none.
+func (o *options) readings(c *connected, registry prometheus.Registerer, log *slog.Logger) (p *measure.Poller, err error) {
+	var samples func() map[measure.Pod]measure.Sample
+	if o.prometheus.URL != "" {
+		if p, err = measure.NewPoller(o.prometheus, registry, log); err != nil {
+			return nil, err
+		}
+		samples = p.Samples
+	}
+	c.Readings, err = measure.New(o.measured, samples, registry, log)
+	return p, err
 }
 
 // reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP, when it also

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -43,6 +44,7 @@ type Config struct {
 	Actor     *act.Actor // nil in shadow mode
 	Mirror    mirror.Config
 	Decider   *decide.Decider
+	Readings  *measure.Readings // of running gangs; nil for none
 
 	Period  time.Duration // between rounds if nothing changes, 10 s if 0
 	Settle  time.Duration // from a change to the round that reads it, to collect many changes in one round: 50 ms if 0

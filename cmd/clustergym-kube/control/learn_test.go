@@ -1,14 +1,20 @@
 package control
 
 import (
+	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
 )
 
 // TestRoundsTeach checks which gangs teach their run times when they no longer run: those whose pods have succeeded, and no others.
@@ -62,6 +68,134 @@ func TestRoundsTeach(t *testing.T) {
 		round(c.pods, noon.Add(20*time.Second))
 		if b := d.Served().Beliefs; b == nil || b.Ended != c.ended {
 			t.Errorf("%s: beliefs %+v, want %d gangs ended", c.name, b, c.ended)
+		}
+	}
+}
+
+// TestReadingsTeach checks which throughputs that pods report become readings, and that policies learn from them.
+func TestReadingsTeach(t *testing.T) {
+	nodes := []*corev1.Node{node("a", 8, nil), node("b", 8, map[string]string{"type": "B"})}
+	report := func(speed, seconds int) string {
+		return fmt.Sprintf("%d@%s", speed, noon.Add(time.Duration(seconds)*time.Second).Format(time.RFC3339))
+	}
+	type step struct {
+		after    int // seconds after noon
+		on       string
+		reports  [2]string // of the two pods
+		measured [2]float64
+	}
+	for _, c := range []struct {
+		name  string
+		steps []step
+		want  []float64 // the readings after the last step
+	}{
+		{"nobody reports", []step{{60, "a", [2]string{}, [2]float64{}}}, nil},
+		{"a report", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{}}}, []float64{100}},
+		{"the newer of two", []step{{60, "a", [2]string{report(100, 45), report(90, 50)}, [2]float64{}}}, []float64{90}},
+		{"a report of the time before", []step{{60, "a", [2]string{report(100, 20)}, [2]float64{}}}, nil},
+		{"a report of the future", []step{{60, "a", [2]string{report(100, 500)}, [2]float64{}}}, nil},
+		{"nonsense", []step{{60, "a", [2]string{"fast", report(80, 50)}, [2]float64{}}}, []float64{80}},
+		{"the same report again", []step{
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "a", [2]string{report(100, 45)}, [2]float64{}},
+		}, []float64{100}},
+		{"a later report of the same configuration", []step{
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "a", [2]string{report(110, 65)}, [2]float64{}},
+		}, []float64{110}},
+		{"it moved, and reports of the time before do not count", []step{
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "b", [2]string{report(110, 65)}, [2]float64{}},
+			{75, "b", [2]string{report(110, 72)}, [2]float64{}}, {120, "b", [2]string{report(50, 110)}, [2]float64{}},
+		}, []float64{100, 50}},
+		{"prometheus, of both pods", []step{{60, "a", [2]string{}, [2]float64{30, 40}}}, []float64{70}},
+		{"prometheus, of one pod", []step{{60, "a", [2]string{}, [2]float64{0, 40}}}, []float64{40}},
+		{"the annotation goes first", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{30, 40}}}, []float64{100}},
+		{"a gang keeps its source", []step{
+			{60, "a", [2]string{}, [2]float64{30, 40}}, {90, "a", [2]string{report(100, 80)}, [2]float64{30, 40}},
+			{100, "a", [2]string{}, [2]float64{31, 41}},
+		}, []float64{72}},
+		{"it stops and runs again", []step{
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "", [2]string{report(100, 45)}, [2]float64{}},
+			{80, "a", [2]string{report(100, 75)}, [2]float64{}},
+		}, []float64{100}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			samples := map[measure.Pod]measure.Sample{}
+			k, err := measure.New(30*time.Second, func() map[measure.Pod]measure.Sample { return samples }, prometheus.NewRegistry(),
+				slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := decider(t, "srsf+know:speed=fit")
+			var got []cluster.Reading
+			round := func(s step) {
+				at := noon.Add(time.Duration(s.after) * time.Second)
+				on := []string{s.on, s.on}
+				if s.on == "" {
+					on = nil
+				}
+				pods := crew{name: "train", pods: 2, least: 2, gpus: 2, on: on, asked: time.Hour}.list()
+				clear(samples)
+				for i, pod := range pods {
+					if s.reports[i] != "" {
+						pod.Annotations[measure.Annotation] = s.reports[i]
+					}
+					if s.measured[i] > 0 {
+						samples[measure.Pod{Namespace: pod.Namespace, Name: pod.Name}] = measure.Sample{Speed: s.measured[i], At: at}
+					}
+				}
+				o := &mirror.Objects{Nodes: nodes, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
+				v, err := mirror.Build(o, &reading, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.See(t.Context(), v, reading.Epoch, at)
+				if v.Jobs[0].Running {
+					got = v.State.Readings(0)
+				}
+				if r := decideRound(v, d, "r", limits{}); len(r.failed) > 0 {
+					t.Fatal(r.failed)
+				}
+			}
+			round(step{after: 0, on: "a"})
+			for _, s := range c.steps {
+				round(s)
+			}
+			var speeds []float64
+			for i := range got {
+				speeds = append(speeds, got[i].Speed)
+			}
+			if !slices.Equal(speeds, c.want) {
+				t.Errorf("readings %v, want the speeds %v", got, c.want)
+			}
+			if b := d.Served().Beliefs; b == nil || (b.Readings > 0) != (len(c.want) > 0) {
+				t.Errorf("beliefs %+v, want some of readings: %t", b, len(c.want) > 0)
+			}
+		})
+	}
+}
+
+// TestReportsStartNoRound checks that a pod's report alone does not start a round, and that any other change does.
+func TestReportsStartNoRound(t *testing.T) {
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := crew{name: "train", pods: 1, least: 1, gpus: 2, on: []string{"a"}}.list()[0]
+		change(p)
+		return p
+	}
+	report := func(p *corev1.Pod) { p.Annotations[measure.Annotation] = "1@2026-06-01T11:59:00Z" }
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Pod)
+		rounds int
+	}{
+		{"a report", report, 0},
+		{"a report and another annotation", func(p *corev1.Pod) { report(p); p.Annotations["x"] = "y" }, 1},
+		{"a report and a label", func(p *corev1.Pod) { report(p); p.Labels["x"] = "y" }, 1},
+		{"a report and the phase", func(p *corev1.Pod) { report(p); p.Status.Phase = corev1.PodSucceeded }, 1},
+		{"nothing", func(*corev1.Pod) {}, 1},
+	} {
+		w := &watch{changed: make(chan struct{}, 1)}
+		w.update(pod(func(*corev1.Pod) {}), pod(c.change))
+		if len(w.changed) != c.rounds {
+			t.Errorf("%s: %d rounds, want %d", c.name, len(w.changed), c.rounds)
 		}
 	}
 }

@@ -176,6 +176,9 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	if err != nil {
 		return nil, nil, err
 	}
+	if l.Readings != nil {
+		l.Readings.See(ctx, v, l.Config.Mirror.Epoch, now)
+	}
 	left := l.Stops
 	if l.Mode == Live {
 		if left, err = l.ledger.left(ctx, now); err != nil {

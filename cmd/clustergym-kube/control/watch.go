@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -115,14 +116,33 @@ func (w *watch) poke() {
 	}
 }
 
-// update requests a round, unless only a node's heartbeat has changed.
+// update requests a round, unless only a node's heartbeat or the throughput that a pod reports has changed. The next round reads
+// such a report.
 func (w *watch) update(was, is any) {
-	if a, ok := was.(*corev1.Node); ok {
+	switch a := was.(type) {
+	case *corev1.Node:
 		if b, ok := is.(*corev1.Node); ok && sameNode(a, b) {
+			return
+		}
+	case *corev1.Pod:
+		if b, ok := is.(*corev1.Pod); ok && onlyReports(a, b) {
 			return
 		}
 	}
 	w.poke()
+}
+
+// onlyReports reports whether two states of a pod differ in the throughput that it reports, and in nothing else that a round reads.
+func onlyReports(a, b *corev1.Pod) bool {
+	if a.Annotations[measure.Annotation] == b.Annotations[measure.Annotation] {
+		return false
+	}
+	x, y := maps.Clone(a.Annotations), maps.Clone(b.Annotations)
+	delete(x, measure.Annotation)
+	delete(y, measure.Annotation)
+	return maps.Equal(x, y) && a.UID == b.UID && maps.Equal(a.Labels, b.Labels) &&
+		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
+		equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status, b.Status)
 }
 
 // sameNode reports whether two states of a node differ in their heartbeats alone.
