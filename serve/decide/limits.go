@@ -20,6 +20,9 @@ type Limits struct {
 	Starving []cluster.JobID
 	// Holds reports whether a job in Starving may hold others back; nil if all may.
 	Holds func(cluster.JobID) bool
+	// Amounts returns bounds on what a worker of the job may hold: what a proposal gives beyond them is cut. If it is not nil, what
+	// running jobs hold can change in place, so that such a change is no stop. A job in Protected never gets less.
+	Amounts func(cluster.JobID) (least, most cluster.Amount)
 }
 
 // Held is a proposal that was not carried out, with the reason.
@@ -118,7 +121,7 @@ func (l *Limits) apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []
 		waiters[i] = &waiter{id: id}
 	}
 	for i := range proposals {
-		p := &proposals[i]
+		p := l.cut(&proposals[i])
 		mark := tx.Mark()
 		reason, by := l.forbids(tx, p), cluster.JobID(0)
 		if reason == "" {
@@ -133,7 +136,7 @@ func (l *Limits) apply(tx *cluster.Txn, proposals []cluster.Proposal, holding []
 			held = append(held, Held{*p, reason, by})
 			continue
 		}
-		if stopped(tx, mark) {
+		if l.stopped(tx, mark) {
 			l.Stops--
 		}
 	}
@@ -184,13 +187,17 @@ func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 	if s.Phase(p.Job) != cluster.Running {
 		return HeldNoRoom
 	}
-	if grown := p.Kind == cluster.OpResize && Within(was, p.Placement); grown {
+	is := p.Placement
+	if l.Amounts != nil && p.Kind == cluster.OpResize {
+		is = Reshape(was, is)
+	}
+	if grown := p.Kind == cluster.OpResize && Within(was, is); grown && (l.Amounts == nil || !less(was, p.Placement)) {
 		return ""
 	}
 	if l.Protected != nil && l.Protected(p.Job) {
 		return HeldProtected
 	}
-	if l.Stops <= 0 && (p.Kind != cluster.OpResize || Stops(was, p.Placement)) {
+	if l.Stops <= 0 && (p.Kind != cluster.OpResize || Stops(was, is)) {
 		return HeldStops
 	}
 	return ""
@@ -202,10 +209,13 @@ func takes(p *cluster.Proposal) bool {
 }
 
 // stopped reports whether the operation after the mark stops a job or moves one of its workers.
-func stopped(tx *cluster.Txn, mark int) bool {
+func (l *Limits) stopped(tx *cluster.Txn, mark int) bool {
 	o := &tx.Ops()[mark]
-	return o.Kind == cluster.OpPreempt || o.Kind == cluster.OpMigrate ||
-		o.Kind == cluster.OpResize && Stops(o.Before(), o.Placement())
+	is := o.Placement()
+	if l.Amounts != nil && o.Kind == cluster.OpResize {
+		is = Reshape(o.Before(), is)
+	}
+	return o.Kind == cluster.OpPreempt || o.Kind == cluster.OpMigrate || o.Kind == cluster.OpResize && Stops(o.Before(), is)
 }
 
 // Stops reports whether a running job has to stop to change from one placement to another (nil for none): that is so unless the
@@ -218,7 +228,7 @@ func Stops(was, is cluster.Placement) bool {
 // Then a change from a to b only starts workers, and a change from b to a only ends workers.
 func Within(a, b cluster.Placement) bool {
 	for _, p := range a {
-		at := slices.IndexFunc(b, func(q cluster.Piece) bool { return q.Server == p.Server })
+		at := onServer(b, p.Server)
 		if at < 0 || b[at].Workers < p.Workers || b[at].Amount != p.Amount {
 			return false
 		}

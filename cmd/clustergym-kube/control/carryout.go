@@ -31,6 +31,7 @@ func (l *Loop) carryOut(ctx context.Context, r *round, o *mirror.Objects, now ti
 		func() error { return l.giveUp(ctx, r, now) },
 		func() error { return l.stop(ctx, r, now) },
 		func() error { return l.scaleAll(ctx, r, now) },
+		func() error { return l.resizeAll(ctx, r, now) },
 		func() error { return l.lend(ctx, r, o) },
 		func() error { return l.bindAll(ctx, r, now) },
 		func() error { l.speak(ctx, r, now); return nil },
@@ -175,9 +176,15 @@ func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// bind binds the pods of several gangs concurrently.
+// bind binds the pods of several gangs concurrently, with what they shall hold. It leaves out a gang of which a pod cannot hold that.
 func (l *Loop) bind(ctx context.Context, r *round, gangs []gangBinding, now time.Time) error {
 	var all []act.Binding
+	var hold []holding
+	for _, g := range gangs {
+		hold = append(hold, g.hold...)
+	}
+	failed, unresized := l.resize(ctx, hold, now)
+	gangs = slices.DeleteFunc(slices.Clone(gangs), func(g gangBinding) bool { return failed[g.key] })
 	for _, g := range gangs {
 		all = append(all, g.pods...)
 	}
@@ -212,7 +219,7 @@ func (l *Loop) bind(ctx context.Context, r *round, gangs []gangBinding, now time
 			l.metrics.wait.Observe(done.Sub(l.submitted(g.job)).Seconds())
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, unresized)...); err != nil {
 		return fmt.Errorf("bind: %w", err)
 	}
 	return nil

@@ -18,6 +18,7 @@ type changes struct {
 	stop           []cluster.JobID
 	scale          []scaling
 	bind           []gangBinding
+	holds          []holding       // of running gangs
 	later          []cluster.JobID // gangs that start when other pods have made room
 	forced         int             // the number of gangs in stop that stop because inference wants their nodes back
 }
@@ -35,6 +36,7 @@ type gangBinding struct {
 	job  *mirror.Job
 	rest bool // other pods of the gang are bound already
 	pods []act.Binding
+	hold []holding // before they are bound
 }
 
 // compare sets the changes between the cluster and the decided state. It stops at most the given number of gangs. That limit is
@@ -60,7 +62,8 @@ func (r *round) compare(most int) {
 		case !j.Running && tx.Place(id, is) != nil:
 			r.later = append(r.later, id)
 		case !j.Running:
-			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: deal(&s.View, j, j.Free, nil, is)})
+			pods := deal(&s.View, j, j.Free, nil, is)
+			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: pods, hold: r.holdings(j, pods, is)})
 		default:
 			r.resize(tx, id, slices.Clone(now.Placement(id)), is, most)
 		}
@@ -72,8 +75,15 @@ func (r *round) compare(most int) {
 func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placement, most int) {
 	j, s := &r.view.Jobs[id], r.view.State
 	pods := is.Workers() / max(j.PodGPUs, 1)
+	wants := is
+	is = decide.Reshape(was, wants)
 	switch {
 	case slices.Equal(was, is):
+		if !slices.Equal(was, wants) && tx.Resize(id, wants) == nil {
+			for _, pod := range j.Bound {
+				r.holds = append(r.holds, r.hold(j, pod, pod.Spec.NodeName, wants)...)
+			}
+		}
 	case decide.Stops(was, is) && len(r.stop) >= most:
 		move := cluster.Proposal{Kind: cluster.OpResize, Job: id, Placement: slices.Clone(is)}
 		r.held = append(r.held, decide.Held{Proposal: move, Reason: decide.HeldStops})
@@ -84,7 +94,8 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 			r.scale = append(r.scale, scaling{job: id, replicas: pods})
 		}
 		if len(j.Free) > 0 && tx.Resize(id, is) == nil {
-			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, rest: true, pods: deal(&s.View, j, j.Free, was, is)})
+			pods := deal(&s.View, j, j.Free, was, is)
+			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, rest: true, pods: pods, hold: r.holdings(j, pods, is)})
 		}
 	default:
 		r.scale = append(r.scale, scaling{job: id, replicas: pods, shed: shed(&s.View, j, was, is)})

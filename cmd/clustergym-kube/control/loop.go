@@ -25,6 +25,7 @@ type Loop struct {
 	incomplete incomplete
 	leaving    leaving
 	waits      waits
+	amounts    amounts
 
 	watch     *watch
 	metrics   *metrics
@@ -52,7 +53,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	}
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
 	l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}
-	l.leaving = leaving{}
+	l.leaving, l.amounts = leaving{}, amounts{pins: map[string]pin{}, failed: map[string]time.Time{}}
 	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.inForce = off
@@ -179,6 +180,10 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	if l.Readings != nil {
 		l.Readings.See(ctx, v, l.Config.Mirror.Epoch, now)
 	}
+	l.amounts.bounds = o.amounts
+	for _, gang := range l.amounts.judge(v, now) {
+		l.Log.InfoContext(ctx, "slower than with other amounts", "gang", gang)
+	}
 	left := l.Stops
 	if l.Mode == Live {
 		if left, err = l.ledger.left(ctx, now); err != nil {
@@ -196,7 +201,7 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	r := decideRound(v, l.Decider, fmt.Sprint(l.rounds), limits{
 		stops: left, across: l.Across, waits: &l.waits, explain: explain, record: l.Decider.Decisions != nil,
 		spared:    func(gang string) bool { return l.kept(gang, now, sparing) },
-		returning: returning(objects.Nodes),
+		returning: returning(objects.Nodes), amounts: &l.amounts, mirror: &l.Config.Mirror,
 	})
 	l.waits.note(ctx, r, l.Log)
 	l.metrics.see(r)

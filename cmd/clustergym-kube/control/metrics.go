@@ -18,6 +18,7 @@ type metrics struct {
 	held     *prometheus.CounterVec // label reason
 	given    prometheus.Counter
 	scaled   *prometheus.CounterVec // label result
+	resized  *prometheus.CounterVec // label result
 	loans    *prometheus.CounterVec // label what
 	mode     *prometheus.GaugeVec   // label mode
 	starts   *prometheus.GaugeVec   // label quantile
@@ -58,8 +59,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: prefix + "gangs_given_up_total",
 			Help: "Gangs whose bound pods were deleted or evicted, as the rest could not be bound in time.",
 		}),
-		scaled: counts("scaled_total", "Gangs whose owner was asked for another number of pods, by what came of it.", "result"),
-		loans:  counts("loans_total", "Nodes on loan: lent, called back, returned.", "what"),
+		scaled:  counts("scaled_total", "Gangs whose owner was asked for another number of pods, by what came of it.", "result"),
+		resized: counts("resized_total", "Pods whose CPU and memory were to change, by what came of it.", "result"),
+		loans:   counts("loans_total", "Nodes on loan: lent, called back, returned.", "what"),
 		starts: gauges("expected_start_seconds",
 			"Mean time from now in which waiting gangs are expected to start, of those forecast last, by quantile.", "quantile"),
 		mode:     gauges("mode", "1 for the mode in force.", "mode"),
@@ -73,7 +75,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		{m.unbound, []string{"elsewhere", "gone", "unknown", "other"}},
 		{m.stopped, []string{"policy", "reclaim", "budget", "incomplete"}},
 		{m.held, []string{"stops", "protected", "starving", "no-room"}},
-		{m.scaled, []string{"ok", "rigid", "error"}}, {m.loans, []string{"lent", "recalled", "returned"}},
+		{m.scaled, []string{"ok", "rigid", "error"}}, {m.resized, []string{"ok", "error"}}, {m.loans, []string{"lent", "recalled", "returned"}},
 		{m.compared, []string{firstPolicy, firstOther, firstSame}},
 	} {
 		for _, label := range x.labels {
@@ -81,7 +83,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.loans, m.mode,
+		m.rounds, m.seconds, m.gangs, m.bound, m.unbound, m.wait, m.stopped, m.held, m.given, m.scaled, m.resized, m.loans, m.mode,
 		m.starts, m.compared,
 	} {
 		if err := r.Register(c); err != nil {

@@ -26,6 +26,7 @@ type round struct {
 	rests     []rest
 	waits     *waits
 	returning map[string]bool // nodes that are being returned
+	mirror    *mirror.Config
 	changes
 }
 
@@ -41,6 +42,8 @@ type limits struct {
 	record    bool                   // log the decisions
 	spared    func(gang string) bool // whether a running gang may not be stopped; nil for none
 	returning map[string]bool        // nodes that are being returned
+	amounts   *amounts               // what pods may hold; nil: what they hold, or request if they wait
+	mirror    *mirror.Config         // needed if amounts is not nil
 }
 
 // decideRound asks the policy about the waiting gangs, tier by tier, highest priority first. The decisions of a tier are final
@@ -52,6 +55,11 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 	r.rests = findRests(v)
 	r.complete()
 	v.State.CopyTo(&r.before)
+	if l.amounts == nil {
+		l.amounts, l.mirror = new(amounts), new(mirror.Config)
+	}
+	r.mirror = l.mirror
+	l.amounts.restore(v)
 	bounds := decide.Limits{Stops: l.stops, Holds: func(job cluster.JobID) bool { return !l.waits.spent(name(r, job)) }}
 	for n, tier := range tiers(v.Jobs) {
 		for _, job := range tier {
@@ -66,6 +74,13 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 			bounds.Yields = func(running, other cluster.JobID) bool {
 				return max(int(running), int(other)) < len(v.Jobs) && yields(&v.Jobs[running], &v.Jobs[other])
 			}
+		}
+		bounds.Amounts = func(job cluster.JobID) (least, most cluster.Amount) {
+			if int(job) >= len(v.Jobs) { // a rest
+				a := v.State.Spec(job).Request
+				return a, a
+			}
+			return l.amounts.of(&v.Jobs[job], r.before.Placement(job))
 		}
 		bounds.Starving = l.waits.starving(&v.State.View)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)

@@ -18,6 +18,7 @@ const ControlName = "clustergym-control"
 const (
 	modeKey    = "mode"       // the highest mode allowed, whatever the flag --mode says: off, shadow or live; live if missing
 	offerKey   = "offer"      // how many inference nodes may be on loan; 0 if missing
+	amountsKey = "amounts"    // how far CPU and memory of pods may differ from their requests, by namespace: see readAmounts
 	reclaimKey = "reclaim-by" // when nodes on loan beyond that number must be back (RFC 3339); at once if missing
 )
 
@@ -26,6 +27,7 @@ type orders struct {
 	mode      Mode
 	offer     int32
 	reclaimBy time.Time
+	amounts   map[string]amountBounds // by namespace
 }
 
 // readOrders reads the control ConfigMap. If m is nil the ConfigMap does not exist and the mode is shadow: without the ConfigMap
@@ -53,6 +55,11 @@ func readOrders(m *corev1.ConfigMap, now time.Time) (orders, error) {
 				return bad("a whole number of nodes, 0 or more")
 			}
 			o.offer = int32(n)
+		case amountsKey:
+			var err error
+			if o.amounts, err = readAmounts(value); err != nil {
+				return orders{mode: off, reclaimBy: now}, fmt.Errorf("configmap %s/%s: %s: %w", m.Namespace, m.Name, key, err)
+			}
 		case reclaimKey:
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {
@@ -60,7 +67,7 @@ func readOrders(m *corev1.ConfigMap, now time.Time) (orders, error) {
 			}
 			o.reclaimBy = at
 		default:
-			return bad("no such key: mode, offer or reclaim-by")
+			return bad("no such key: mode, offer, reclaim-by or amounts")
 		}
 	}
 	return o, nil

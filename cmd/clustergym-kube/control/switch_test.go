@@ -1,6 +1,7 @@
 package control
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +27,26 @@ func TestReadOrders(t *testing.T) {
 		{"an unknown key", map[string]string{"paused": "true"}, orders{mode: off, reclaimBy: noon}, "no such key"},
 		{"half a node", map[string]string{"offer": "0.5"}, orders{mode: off, reclaimBy: noon}, `offer is "0.5", want a whole number`},
 		{"less than none", map[string]string{"offer": "-1", "mode": "live"}, orders{mode: off, reclaimBy: noon}, `offer is "-1"`},
+		{"amounts", map[string]string{"amounts": "a: cpu=0.5..4\n\n *: memory=1..2  cpu=1..1\nb:"}, orders{mode: Live, reclaimBy: noon,
+			amounts: map[string]amountBounds{
+				"a": {stretch{0.5, 4}, stretch{1, 1}}, "*": {stretch{1, 1}, stretch{1, 2}}, "b": {stretch{1, 1}, stretch{1, 1}},
+			}}, ""},
+		{"no namespace", map[string]string{"amounts": "cpu=1..2"}, orders{mode: off, reclaimBy: noon}, `amounts: line 1 is "cpu=1..2", want lines such as`},
+		{"a namespace twice", map[string]string{"amounts": "a:\na:"}, orders{mode: off, reclaimBy: noon}, `line 2 names "a" again`},
+		{"more at least", map[string]string{"amounts": "a: cpu=2..4"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=2..4"`},
+		{"less at most", map[string]string{"amounts": "a: cpu=0.5..0.9"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=0.5..0.9"`},
+		{"no number", map[string]string{"amounts": "a: cpu=NaN..2"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=NaN..2"`},
+		{"too much", map[string]string{"amounts": "a: cpu=1..101"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=1..101"`},
+		{"of GPUs", map[string]string{"amounts": "a: gpu=1..2"}, orders{mode: off, reclaimBy: noon}, `line 1 is "gpu=1..2"`},
 		{"some day", map[string]string{"reclaim-by": "tomorrow"}, orders{mode: off, reclaimBy: noon}, `reclaim-by is "tomorrow", want a time as`},
 	} {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: ControlName}, Data: c.data}
 		got, err := readOrders(m, noon)
-		if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if !reflect.DeepEqual(got, c.want) || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %+v, error %v; want %+v, %q", c.name, got, err, c.want, c.says)
 		}
 	}
-	if got, err := readOrders(nil, noon); err != nil || got != (orders{mode: Shadow, reclaimBy: noon}) {
+	if got, err := readOrders(nil, noon); err != nil || !reflect.DeepEqual(got, orders{mode: Shadow, reclaimBy: noon}) {
 		t.Errorf("without a ConfigMap: %+v, %v; want shadow", got, err)
 	}
 }
@@ -52,9 +64,15 @@ func TestModesOnlyHoldBack(t *testing.T) {
 
 func FuzzReadOrders(f *testing.F) {
 	f.Add("mode", "off", "offer", "1")
+	f.Add("amounts", "a: cpu=0.5..4 memory=1..2\n*: cpu=1..2", "mode", "live")
 	f.Add("reclaim-by", "2026-06-01T18:30:00Z", "mode", "live")
 	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string) {
 		o, err := readOrders(&corev1.ConfigMap{Data: map[string]string{k1: v1, k2: v2}}, noon)
+		for space, b := range o.amounts {
+			if least, most := b.cpu.of(1000); space == "" || least < 100 || least > 1000 || most < 1000 || most > 100_000 {
+				t.Errorf("amounts %+v from %q and %q", o.amounts, v1, v2)
+			}
+		}
 		if err != nil && o.mode != off || o.offer < 0 || o.mode != off && o.mode != Shadow && o.mode != Live {
 			t.Errorf("%q: %q, %q: %q gives %+v, error %v", k1, v1, k2, v2, o, err)
 		}

@@ -258,7 +258,8 @@ func rules(t *testing.T, objects map[string]metav1.Object) map[string][]rbacv1.P
 	return of
 }
 
-// rights returns the single rights in rules as "verb group/resource[name]", sorted.
+// rights returns the single rights in rules as "verb group/resource[name]", sorted. The right to patch pods is listed once: the roles
+// elastic and amounts both need it, because each can be left out.
 func rights(rules []rbacv1.PolicyRule) []string {
 	var all []string
 	for _, r := range rules {
@@ -274,7 +275,9 @@ func rights(rules []rbacv1.PolicyRule) []string {
 						if name != "" {
 							right += "[" + name + "]"
 						}
-						all = append(all, right)
+						if right != "patch /pods" || !slices.Contains(all, right) {
+							all = append(all, right)
+						}
 					}
 				}
 			}
@@ -310,10 +313,10 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for namespace, want := range map[string][]string{
-		"": { // of which elastic and lending take some
+		"": { // of which elastic, amounts and lending take some
 			"create /events", "create /pods/binding", "create /pods/eviction", "create events.k8s.io/events", "delete /pods",
 			"get apps/deployments/scale", "get apps/replicasets", "get apps/replicasets/scale", "get apps/statefulsets",
-			"get apps/statefulsets/scale", "get batch/jobs", "patch /nodes", "patch /pods", "patch /pods/status", "patch batch/jobs",
+			"get apps/statefulsets/scale", "get batch/jobs", "patch /nodes", "patch /pods", "patch /pods/resize", "patch /pods/status", "patch batch/jobs",
 			"patch events.k8s.io/events", "update apps/deployments/scale", "update apps/replicasets/scale",
 			"update apps/statefulsets/scale",
 		},
@@ -331,12 +334,13 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRolesCanBeLeftOut checks that a program that neither scales nor lends need not have the rights to patch pods, jobs and
+// TestRolesCanBeLeftOut checks that a program that neither scales nor resizes nor lends need not have the rights to patch pods, jobs and
 // nodes.
 func TestRolesCanBeLeftOut(t *testing.T) {
 	for _, test := range []struct{ values, lacks string }{
-		{"{mode: live, elastic: false}", "patch /pods, patch batch/jobs, update apps/deployments/scale"},
+		{"{mode: live, elastic: false, amounts: false}", "patch /pods, patch /pods/resize, patch batch/jobs, update apps/deployments/scale"},
 		{"{mode: live, lending: false}", "patch /nodes"},
+		{"{mode: live, amounts: false}", "patch /pods/resize"},
 	} {
 		all := rights(rules(t, mustChart(t, test.values))[""])
 		for right := range strings.SplitSeq(test.lacks, ", ") {

@@ -105,6 +105,8 @@ func TestFieldsThatMayChange(t *testing.T) {
 	const (
 		pod       = "{metadata: {labels: {a: b}, annotations: {c: d}}, spec: {nodeName: n}, status: {phase: Pending, conditions: [{type: Ready, status: 'True'}]}}"
 		bare      = "{metadata: {}, spec: {nodeName: n}, status: {phase: Pending}}"
+		contained = "{metadata: {labels: {a: b}}, spec: {containers: [" +
+			"{name: x, image: i, resources: {requests: {cpu: 1}}, resizePolicy: [{resourceName: cpu}]}, {name: y, image: j}]}}"
 		node      = "{metadata: {labels: {clustergym.dev/pool: inference}}, spec: {taints: [{key: x, effect: NoSchedule}]}}"
 		lent      = "{metadata: {labels: {clustergym.dev/pool: inference, clustergym.dev/loaned-to: training}}, spec: {taints: [{key: x, effect: NoSchedule}, {key: clustergym.dev/loaned-to, effect: NoSchedule}]}}"
 		training  = "{metadata: {labels: {}}, spec: {}}"
@@ -128,6 +130,18 @@ func TestFieldsThatMayChange(t *testing.T) {
 		{"the first condition", "pods", "status", bare, "{status: {phase: Pending, conditions: [" + scheduled + "]}, metadata: {}}", true},
 		{"another condition", "pods", "status", pod, "{status: {phase: Pending, conditions: [{type: Ready, status: 'False'}]}, metadata: {}}", false},
 		{"the phase", "pods", "status", pod, "{status: {phase: Failed, conditions: [{type: Ready, status: 'True'}]}, metadata: {}}", false},
+		{"what it requested", "pods", "", pod,
+			"{metadata: {labels: {a: b}, annotations: {c: d, clustergym.dev/requested: '{}'}}, spec: {nodeName: n}}", true},
+		{"what it requested, again", "pods", "", "{metadata: {annotations: {clustergym.dev/requested: a}}, spec: {nodeName: n}}",
+			"{metadata: {annotations: {clustergym.dev/requested: b}}, spec: {nodeName: n}}", false},
+		{"its resources", "pods", "resize", contained, "{metadata: {labels: {a: b}}, spec: {containers: [" +
+			"{name: x, image: i, resources: {requests: {cpu: 2}}, resizePolicy: [{resourceName: cpu}]}, {name: y, image: j}]}}", true},
+		{"its image while it is resized", "pods", "resize", contained, "{metadata: {labels: {a: b}}, spec: {containers: [" +
+			"{name: x, image: evil, resizePolicy: [{resourceName: cpu}]}, {name: y, image: j}]}}", false},
+		{"how it is resized", "pods", "resize", contained, "{metadata: {labels: {a: b}}, spec: {containers: [" +
+			"{name: x, image: i, resources: {requests: {cpu: 2}}}, {name: y, image: j}]}}", false},
+		{"a label while it is resized", "pods", "resize", contained, "{metadata: {labels: {a: c}}, spec: {containers: [" +
+			"{name: x, image: i, resizePolicy: [{resourceName: cpu}]}, {name: y, image: j}]}}", false},
 		{"a loan", "nodes", "", node, lent, true},
 		{"a return", "nodes", "", lent, node, true},
 		{"a loan of a training node", "nodes", "", training, "{metadata: {labels: {clustergym.dev/loaned-to: training}}, spec: {}}", false},

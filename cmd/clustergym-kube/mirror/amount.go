@@ -33,6 +33,7 @@ const (
 	mostBytes = 1 << 60
 	mostUnits = 1 << 40 // of resources counted in units, such as GPUs
 	mostMiB   = 1 << 25 // for each GPU, so that no sum over a node overflows
+	mostMilli = math.MaxInt32
 )
 
 // clamp returns the quantity, rounded up, limited to the range from 0 to most.
@@ -62,6 +63,11 @@ func (c *Config) amountOf(list corev1.ResourceList) amount {
 		cpuMilli: clampMilli(list[corev1.ResourceCPU], mostCores),
 		memBytes: clamp(list[corev1.ResourceMemory], mostBytes),
 	}
+}
+
+// requests returns what a pod requests.
+func requests(pod *corev1.Pod) corev1.ResourceList {
+	return podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 }
 
 // holding returns the resources that a pod on a node uses: those it requests, or those it was granted before its request was

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	podresource "k8s.io/component-helpers/resource"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -53,7 +52,7 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 	if f := unsupported(pod); f != nil {
 		return ask{}, f
 	}
-	list := podresource.PodRequests(pod, podresource.PodResourcesOptions{})
+	list := original(pod, requests(pod))
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		q := list[name]
 		switch {

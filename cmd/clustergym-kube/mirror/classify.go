@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,8 +26,9 @@ type plan struct {
 
 // piece is the number of a gang's pods on a node.
 type piece struct {
-	node string
-	pods int32
+	node   string
+	pods   int32
+	amount cluster.Amount // for each GPU: of the pod that holds most
 }
 
 // classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Pods with scheduling gates always go to Waiting.
@@ -153,6 +155,10 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	}
 	if running {
 		p.start, p.pieces = b.started(c.bound, need), b.pieces(c.bound)
+		job.Resizing = slices.ContainsFunc(c.bound, resizing)
+	}
+	for _, pod := range own {
+		job.Fixed = cmp.Or(job.Fixed, b.resizable(pod))
 	}
 	return job, p, nil
 }
@@ -195,20 +201,20 @@ func whole(own []*corev1.Pod, need int32) time.Time {
 	return made[min(int(need), len(own))-1]
 }
 
-// pieces returns the number of pods on each node, sorted by node.
+// pieces returns the number of pods on each node, and what they hold, sorted by node.
 func (b *builder) pieces(bound []*corev1.Pod) []piece {
-	nodes := make([]string, len(bound))
-	for i, pod := range bound {
-		nodes[i] = b.NodeOf(pod)
-	}
-	slices.Sort(nodes)
 	var pieces []piece
-	for i, node := range nodes {
-		if i == 0 || node != nodes[i-1] {
-			pieces = append(pieces, piece{node: node})
+	for _, pod := range bound {
+		node, held := b.NodeOf(pod), b.perGPU(b.holding(pod))
+		at := slices.IndexFunc(pieces, func(p piece) bool { return p.node == node })
+		if at < 0 {
+			at, pieces = len(pieces), append(pieces, piece{node: node, amount: held})
 		}
-		pieces[len(pieces)-1].pods++
+		p := &pieces[at]
+		p.pods++
+		p.amount.CPUMilli, p.amount.MemMiB = max(p.amount.CPUMilli, held.CPUMilli), max(p.amount.MemMiB, held.MemMiB)
 	}
+	slices.SortFunc(pieces, func(x, y piece) int { return strings.Compare(x.node, y.node) })
 	return pieces
 }
 

@@ -103,7 +103,7 @@ func (b *builder) placement(job *Job, p *plan) cluster.Placement {
 	first := b.ids[p.pieces[0].node]
 	for i, q := range p.pieces {
 		id := b.ids[q.node]
-		placement[i] = cluster.Piece{Server: id, Workers: q.pods * job.PodGPUs, Amount: job.Spec.Request}
+		placement[i] = cluster.Piece{Server: id, Workers: q.pods * job.PodGPUs, Amount: q.amount}
 		if b.servers[id].spec.GPUType != b.servers[first].spec.GPUType {
 			job.Spec.Mixed = true
 		}

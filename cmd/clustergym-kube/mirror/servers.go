@@ -75,7 +75,7 @@ func (b *builder) reserve(job *Job, p *plan) bool {
 	for _, q := range p.pieces {
 		gpus := int64(q.pods) * int64(job.PodGPUs)
 		b.load(q.node).held.add(amount{
-			gpus, gpus * int64(job.Spec.Request.CPUMilli), gpus * int64(job.Spec.Request.MemMiB) * mib,
+			gpus, gpus * int64(q.amount.CPUMilli), gpus * int64(q.amount.MemMiB) * mib,
 		})
 	}
 	return true

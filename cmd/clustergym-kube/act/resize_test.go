@@ -1,0 +1,76 @@
+package act
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// TestResize checks what is written: the annotation first, unless it is there, and then the resources, for the pod of that UID.
+func TestResize(t *testing.T) {
+	wants := corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("12")}}
+	for _, c := range []struct {
+		name    string
+		noted   bool
+		refuses string // the subresource whose patch the server refuses, or none
+		writes  []string
+		err     string
+	}{
+		{"a pod", false, "none", []string{"", "resize"}, ""},
+		{"a pod resized before", true, "none", []string{"resize"}, ""},
+		{"the annotation is refused", false, "", []string{""}, "resize pod ml/p: patch pod ml/p"},
+		{"the resize is refused", false, "resize", []string{"", "resize"}, "resize pod ml/p: patch pod ml/p"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := testPod("p", "u")
+			pod.Spec.Containers = []corev1.Container{{Name: "train"}}
+			if c.noted {
+				pod.Annotations = map[string]string{"asked": "before"}
+			}
+			client := fake.NewClientset(pod)
+			var writes []string
+			client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				p := action.(clienttesting.PatchAction)
+				writes = append(writes, p.GetSubresource())
+				var body struct {
+					Metadata struct {
+						UID         string
+						Annotations map[string]string
+					}
+					Spec struct {
+						Containers []corev1.Container
+					}
+				}
+				if err := json.Unmarshal(p.GetPatch(), &body); err != nil || body.Metadata.UID != "u" {
+					t.Errorf("patch %s: %v", p.GetPatch(), err)
+				}
+				if p.GetSubresource() == "" && body.Metadata.Annotations["asked"] != "now" {
+					t.Errorf("patch %s, want the annotation", p.GetPatch())
+				}
+				if p.GetSubresource() == "resize" && (len(body.Spec.Containers) != 1 || body.Spec.Containers[0].Name != "train" ||
+					!strings.Contains(string(p.GetPatch()), `"cpu":"12"`)) {
+					t.Errorf("patch %s, want 12 CPUs for train", p.GetPatch())
+				}
+				if p.GetSubresource() == c.refuses {
+					return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", nil)
+				}
+				return true, pod, nil
+			})
+			a := Actor{Client: client}
+			err := a.Resize(t.Context(), []Resizing{{Pod: pod, Container: "train", Resources: wants, Annotation: "asked", Value: "now"}})[0]
+			if got, want := strings.Join(writes, " "), strings.Join(c.writes, " "); got != want {
+				t.Errorf("writes %q, want %q", got, want)
+			}
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("error %v, want one with %q", err, c.err)
+			}
+		})
+	}
+}

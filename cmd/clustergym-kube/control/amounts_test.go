@@ -1,0 +1,167 @@
+package control
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// roomy is a node with 8 GPUs, 96 CPUs and 768 GiB.
+func roomy(name string) *corev1.Node {
+	n := node(name, 8, nil)
+	n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("96")
+	n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("768Gi")
+	return n
+}
+
+// sized gives each pod of a gang CPU and memory.
+func sized(pods []*corev1.Pod, cpu, mem string) []*corev1.Pod {
+	for _, pod := range pods {
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse(mem)
+	}
+	return pods
+}
+
+func built(t *testing.T, pods []*corev1.Pod) *mirror.View {
+	t.Helper()
+	o := &mirror.Objects{Nodes: []*corev1.Node{roomy("a")}, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
+	v, err := mirror.Build(o, &reading, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// granted returns amounts that may differ by these bounds in every namespace.
+func granted(text string) *amounts {
+	bounds, err := readAmounts(text)
+	if err != nil {
+		panic(err)
+	}
+	return &amounts{bounds: bounds, pins: map[string]pin{}, failed: map[string]time.Time{}}
+}
+
+// TestAmountsOfStarts checks with how much CPU for each GPU gangs start whose policy gives them other amounts: within the bounds of
+// their namespace, and as requested where there are none or where the pods cannot change. It asks for one CPU a GPU, of twelve.
+func TestAmountsOfStarts(t *testing.T) {
+	for _, c := range []struct {
+		name, amounts string
+		change        func(*corev1.Pod)
+		least, most   int32 // thousandths of a core for each GPU
+	}{
+		{"no bounds", "", nil, 1000, 1000},
+		{"of another namespace", "other: cpu=1..4", nil, 1000, 1000},
+		{"up to twice", "default: cpu=1..2", nil, 2000, 2000},
+		{"the namespace goes before all others", "*: cpu=1..8\ndefault: cpu=1..1.5", nil, 1500, 1500},
+		{"as much as it needs", "*: cpu=1..50", nil, 2500, 12000},
+		{"pods that restart", "*: cpu=1..50", func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}}
+		}, 1000, 1000},
+	} {
+		pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, asked: time.Hour}.list(), "2", "64Gi")
+		for _, pod := range pods {
+			if c.change != nil {
+				c.change(pod)
+			}
+		}
+		v := built(t, pods)
+		r := decideRound(v, decider(t, "srsf+menu+know:speed=fit"), "r", limits{amounts: granted(c.amounts), mirror: &reading})
+		if len(r.failed) > 0 || len(r.bind) != 1 || len(r.bind[0].pods) != 2 {
+			t.Errorf("%s: binds %+v, %v", c.name, r.bind, r.failed)
+			continue
+		}
+		cpu, n := v.State.Placement(0)[0].CPUMilli, 0
+		for _, h := range r.bind[0].hold {
+			if h.amount.CPUMilli == cpu {
+				n++
+			}
+		}
+		if want := map[bool]int{false: 2, true: 0}[cpu == 1000]; cpu < c.least || cpu > c.most || n != want {
+			t.Errorf("%s: %d thousandths of a core, %d pods resized to that, want %d to %d", c.name, cpu, n, c.least, c.most)
+		}
+		if mem := v.State.Placement(0)[0].MemMiB; mem != 32<<10 {
+			t.Errorf("%s: %d MiB, want what was requested", c.name, mem)
+		}
+	}
+}
+
+// TestAmountsAreGivenBack checks that a running gang gets back what it held when a reading is worse after a change, that a lower one
+// by noise changes nothing, and that it holds nothing else for an hour.
+func TestAmountsAreGivenBack(t *testing.T) {
+	holds := func(cpu int32) cluster.Configuration {
+		a := cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: cpu, MemMiB: 32 << 10}
+		return cluster.Configuration{Workers: 4, Amount: a, Servers: 1}
+	}
+	const before, now = 1000, 3000
+	for _, c := range []struct {
+		name     string
+		bounds   string
+		readings []cluster.Reading // at one second after the other
+		want     int32             // CPU that it is given
+	}{
+		{"nothing measured", "*: cpu=1..4", nil, now},
+		{"measured before", "*: cpu=1..4", []cluster.Reading{{Speed: 100, Configuration: holds(before)}}, now},
+		{"better", "*: cpu=1..4", []cluster.Reading{{Speed: 100, Configuration: holds(before)}, {Speed: 150, Configuration: holds(now)}}, now},
+		{"noise", "*: cpu=1..4", []cluster.Reading{{Speed: 100, Configuration: holds(before)}, {Speed: 96, Configuration: holds(now)}}, now},
+		{"worse", "*: cpu=1..4", []cluster.Reading{{Speed: 100, Configuration: holds(before)}, {Speed: 90, Configuration: holds(now)}}, before},
+		{"worse, but nothing may change", "other: cpu=1..4",
+			[]cluster.Reading{{Speed: 100, Configuration: holds(before)}, {Speed: 90, Configuration: holds(now)}}, now},
+		{"worse than on two servers", "*: cpu=1..4", []cluster.Reading{
+			{Speed: 100, Configuration: cluster.Configuration{Workers: 4, Amount: holds(before).Amount, Servers: 2}},
+			{Speed: 90, Configuration: holds(now)},
+		}, now},
+	} {
+		pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list(), "6", "64Gi")
+		for _, pod := range pods {
+			pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"2","memory":"64Gi"}`
+		}
+		v := built(t, pods)
+		for i, r := range c.readings {
+			r.At = v.State.Now() - time.Minute + time.Duration(i)*time.Second
+			v.State.AddReading(0, r)
+		}
+		a := granted(c.bounds)
+		slower := a.judge(v, noon)
+		if (len(slower) == 1) != (c.want == before) {
+			t.Errorf("%s: slower %q", c.name, slower)
+		}
+		for _, policy := range []string{"srsf", "srsf+menu+move+know:speed=fit"} {
+			r := decideRound(built(t, pods), decider(t, policy), "r", limits{amounts: a, mirror: &reading})
+			var got []int32
+			for _, h := range r.holds {
+				got = append(got, h.amount.CPUMilli)
+			}
+			if want := map[int32][]int32{before: {before, before}, now: nil}[c.want]; !slices.Equal(got, want) && policy == "srsf" ||
+				c.want == before && !slices.Equal(got, want) || len(r.stop) > 0 {
+				t.Errorf("%s, %s: pods get %d, want %d; stops %v", c.name, policy, got, want, r.stop)
+			}
+		}
+		if a.judge(v, noon.Add(59*time.Minute)); len(a.pins) == 0 && c.want == before {
+			t.Errorf("%s: not kept for an hour", c.name)
+		}
+	}
+}
+
+// TestRunningGangsKeepWhatTheyHold checks that without bounds a gang that was resized keeps its amounts, and counts as holding them.
+func TestRunningGangsKeepWhatTheyHold(t *testing.T) {
+	pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list(), "6", "64Gi")
+	for _, pod := range pods {
+		pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"2","memory":"64Gi"}`
+	}
+	v := built(t, pods)
+	if spec, holds := v.State.Spec(0).Request, v.State.Placement(0)[0]; spec.CPUMilli != 1000 || holds.CPUMilli != 3000 {
+		t.Errorf("requested %d and holds %d, want 1000 and 3000", spec.CPUMilli, holds.CPUMilli)
+	}
+	r := decideRound(v, decider(t, "srsf+menu+move+know:speed=fit"), "r", limits{})
+	if len(r.holds) > 0 || len(r.stop) > 0 || v.State.Placement(0)[0].CPUMilli != 3000 {
+		t.Errorf("changes %+v, stops %v, holds %+v", r.holds, r.stop, v.State.Placement(0))
+	}
+}

@@ -1,0 +1,171 @@
+package mirror
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// RequestedAnnotation is the annotation of a pod with the CPU and memory that it requested before this program changed them, as a
+// JSON object of the pod's totals, such as {"cpu":"8","memory":"64Gi"}.
+const RequestedAnnotation = "clustergym.dev/requested"
+
+// Requested returns the value of RequestedAnnotation for a pod that has not been resized yet.
+func (c *Config) Requested(pod *corev1.Pod) string {
+	list := requests(pod)
+	text, err := json.Marshal(map[corev1.ResourceName]string{
+		corev1.ResourceCPU: quantity(list, corev1.ResourceCPU), corev1.ResourceMemory: quantity(list, corev1.ResourceMemory),
+	})
+	if err != nil { // cannot happen: a map of texts
+		panic("mirror: " + err.Error())
+	}
+	return string(text)
+}
+
+func quantity(list corev1.ResourceList, name corev1.ResourceName) string {
+	q := list[name]
+	return q.String()
+}
+
+// original returns the requests of a pod before this program changed them. An annotation that is not valid counts as none.
+func original(pod *corev1.Pod, list corev1.ResourceList) corev1.ResourceList {
+	text, ok := pod.Annotations[RequestedAnnotation]
+	if !ok || len(text) > longestName {
+		return list
+	}
+	var said map[corev1.ResourceName]string
+	if json.Unmarshal([]byte(text), &said) != nil {
+		return list
+	}
+	out := list.DeepCopy()
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		q, err := resource.ParseQuantity(said[name])
+		if err != nil || q.Sign() < 0 {
+			return list
+		}
+		if _, has := list[name]; has {
+			out[name] = q
+		}
+	}
+	return out
+}
+
+// Held returns what a pod requests now for each of its GPUs.
+func (c *Config) Held(pod *corev1.Pod) cluster.Amount {
+	return c.perGPU(c.amountOf(requests(pod)))
+}
+
+// perGPU returns the part of each GPU in an amount, rounded up and limited to what a State can contain.
+func (c *Config) perGPU(a amount) cluster.Amount {
+	n := max(a.gpus, 1)
+	return cluster.Amount{
+		GPUMilli: cluster.WholeGPU, CPUMilli: int32(min(up(a.cpuMilli, n), mostMilli)), MemMiB: int32(min(up(a.memBytes, n*mib), mostMiB)),
+	}
+}
+
+// resizable returns why the CPU and memory of a pod cannot change in place, or "" if they can.
+func (c *Config) resizable(pod *corev1.Pod) string {
+	at := c.GPUContainer(pod)
+	switch {
+	case at < 0:
+		return "several containers have GPUs"
+	case len(pod.Spec.InitContainers) > 0:
+		return "it has init containers"
+	case len(pod.Spec.Overhead) > 0:
+		return "it has an overhead"
+	case pod.Spec.Resources != nil:
+		return "it has resources of the whole pod"
+	case pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows:
+		return "it runs on Windows"
+	}
+	for _, p := range pod.Spec.Containers[at].ResizePolicy {
+		if p.RestartPolicy == corev1.RestartContainer {
+			return fmt.Sprintf("a change of its %s restarts container %s", p.ResourceName, pod.Spec.Containers[at].Name)
+		}
+	}
+	return ""
+}
+
+// GPUContainer returns the index of the container of a pod that has its GPUs, or -1 if there is not exactly one.
+func (c *Config) GPUContainer(pod *corev1.Pod) int {
+	found := -1
+	for i := range pod.Spec.Containers {
+		if q := pod.Spec.Containers[i].Resources.Requests[c.GPU]; !q.IsZero() {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// resizing reports whether the kubelet has not yet given a pod the CPU and memory that it requests now.
+func resizing(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.Resources == nil || s.State.Running == nil {
+			continue
+		}
+		for j := range pod.Spec.Containers {
+			c := &pod.Spec.Containers[j]
+			if c.Name != s.Name {
+				continue
+			}
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				want, wants := c.Resources.Requests[name]
+				if has, said := s.Resources.Requests[name]; wants && said && want.Cmp(has) != 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Resized returns the container of a pod that has its GPUs, and the requests and limits of CPU and memory with which the pod holds
+// an amount for each of its GPUs; ok is false if it holds that already, or cannot be resized. What other containers request stays.
+// A limit that equals the request keeps doing so, because the quality-of-service class of a pod cannot change; another limit rises
+// if it would be below the request.
+func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string, r corev1.ResourceRequirements, ok bool) {
+	held := c.Held(pod)
+	if held.CPUMilli == want.CPUMilli && held.MemMiB == want.MemMiB || c.resizable(pod) != "" {
+		return "", r, false
+	}
+	has, asked := requests(pod), original(pod, requests(pod))
+	first, gpus := c.perGPU(c.amountOf(asked)), c.amountOf(has).gpus
+	of := &pod.Spec.Containers[c.GPUContainer(pod)]
+	r = corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
+	set := func(name corev1.ResourceName, total resource.Quantity) {
+		old, requested := of.Resources.Requests[name]
+		if !requested {
+			return
+		}
+		q, was := old.DeepCopy(), has[name]
+		q.Add(total)
+		if q.Sub(was); q.Sign() <= 0 {
+			return // other containers alone have as much
+		}
+		r.Requests[name] = q
+		if limit, limited := of.Resources.Limits[name]; limited {
+			if limit.Cmp(old) == 0 || limit.Cmp(q) < 0 {
+				limit = q
+			}
+			r.Limits[name] = limit
+		}
+	}
+	cpu, mem := asked[corev1.ResourceCPU], asked[corev1.ResourceMemory]
+	if want.CPUMilli != first.CPUMilli {
+		cpu = *resource.NewMilliQuantity(int64(want.CPUMilli)*gpus, resource.DecimalSI)
+	}
+	if want.MemMiB != first.MemMiB {
+		mem = *resource.NewQuantity(int64(want.MemMiB)*gpus*mib, resource.BinarySI)
+	}
+	set(corev1.ResourceCPU, cpu)
+	set(corev1.ResourceMemory, mem)
+	return of.Name, r, len(r.Requests) > 0
+}

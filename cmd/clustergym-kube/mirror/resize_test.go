@@ -1,0 +1,111 @@
+package mirror
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// sized returns a pod of two GPUs whose container has CPU and memory, each with a limit unless that is "".
+func sized(cpu, cpuLimit, mem, memLimit string) *corev1.Pod {
+	list := func(cpu, mem string) corev1.ResourceList {
+		all := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")}
+		for name, text := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: mem} {
+			if text != "" {
+				all[name] = resource.MustParse(text)
+			}
+		}
+		return all
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p"},
+		Spec: corev1.PodSpec{SchedulerName: "clustergym", Containers: []corev1.Container{{
+			Name: "train", Resources: corev1.ResourceRequirements{Requests: list(cpu, mem), Limits: list(cpuLimit, memLimit)},
+		}}},
+	}
+}
+
+// TestResized checks the requests and limits that a pod gets, and that giving back what it had requested is exact.
+func TestResized(t *testing.T) {
+	c := &Config{GPU: "nvidia.com/gpu"}
+	sidecar := corev1.Container{Name: "log", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+	}}}
+	for _, x := range []struct {
+		name     string
+		pod      *corev1.Pod
+		change   func(*corev1.Pod)
+		cpu, mem int32 // for each GPU
+		want     [4]string
+		ok       bool
+	}{
+		{"as it is", sized("8", "", "64Gi", ""), nil, 4000, 32 << 10, [4]string{}, false},
+		{"more CPU", sized("8", "", "64Gi", ""), nil, 6000, 32 << 10, [4]string{"12", "", "64Gi", ""}, true},
+		{"guaranteed", sized("8", "8", "64Gi", "64Gi"), nil, 6000, 40 << 10, [4]string{"12", "12", "80Gi", "80Gi"}, true},
+		{"within its limits", sized("8", "16", "64Gi", "65Gi"), nil, 6000, 40 << 10, [4]string{"12", "16", "80Gi", "80Gi"}, true},
+		{"less", sized("8", "8", "64Gi", ""), nil, 1000, 32 << 10, [4]string{"2", "2", "64Gi", ""}, true},
+		{"no CPU requested", sized("", "", "64Gi", ""), nil, 6000, 40 << 10, [4]string{"", "", "80Gi", ""}, true},
+		{"another container", sized("8", "", "64Gi", ""), func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, sidecar) }, 6000,
+			40 << 10, [4]string{"11", "", "79Gi", ""}, true},
+		{"back to an odd request", sized("12", "12", "80Gi", "80Gi"), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{RequestedAnnotation: `{"cpu":"8001m","memory":"64001Mi"}`}
+		}, 4001, 32001, [4]string{"8001m", "8001m", "64001Mi", "64001Mi"}, true},
+		{"init containers", sized("8", "", "64Gi", ""), func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{sidecar} }, 6000, 1,
+			[4]string{}, false},
+		{"a restart", sized("8", "", "64Gi", ""), func(p *corev1.Pod) {
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "memory", RestartPolicy: corev1.RestartContainer}}
+		}, 6000, 1, [4]string{}, false},
+	} {
+		if x.change != nil {
+			x.change(x.pod)
+		}
+		container, r, ok := c.Resized(x.pod, cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: x.cpu, MemMiB: x.mem})
+		if ok != x.ok || ok && container != "train" {
+			t.Errorf("%s: container %q, %t, want %t", x.name, container, ok, x.ok)
+			continue
+		}
+		got := [4]corev1.ResourceList{r.Requests, r.Limits, r.Requests, r.Limits}
+		for i, want := range x.want {
+			q, has := got[i][[]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}[i/2]]
+			if has != (want != "") || has && q.Cmp(resource.MustParse(want)) != 0 {
+				t.Errorf("%s: %v, want %q", x.name, r, x.want)
+				break
+			}
+		}
+	}
+}
+
+// TestRequestedBefore checks that a gang's request is what its pods had requested first, and that it runs with what they hold.
+func TestRequestedBefore(t *testing.T) {
+	c := &Config{GPU: "nvidia.com/gpu"}
+	noted := func(text string) *corev1.Pod {
+		pod := sized("12", "", "80Gi", "")
+		pod.Annotations = map[string]string{RequestedAnnotation: text}
+		return pod
+	}
+	for _, x := range []struct {
+		note     string
+		cpu, mem int32
+	}{
+		{`{"cpu":"8","memory":"64Gi"}`, 4000, 32 << 10},
+		{`{"cpu":"8"}`, 6000, 40 << 10},
+		{`{"cpu":"-8","memory":"64Gi"}`, 6000, 40 << 10},
+		{`{"cpu":"many","memory":"64Gi"}`, 6000, 40 << 10},
+		{`{`, 6000, 40 << 10},
+	} {
+		a, f := c.askOf(noted(x.note))
+		if f != nil || a.request.CPUMilli != x.cpu || a.request.MemMiB != x.mem {
+			t.Errorf("%s: request %+v, %v, want %d and %d", x.note, a.request, f, x.cpu, x.mem)
+		}
+		if h := c.Held(noted(x.note)); h.CPUMilli != 6000 || h.MemMiB != 40<<10 {
+			t.Errorf("%s: holds %+v", x.note, h)
+		}
+	}
+	if got := c.Requested(sized("8", "", "64Gi", "")); got != `{"cpu":"8","memory":"64Gi"}` {
+		t.Errorf("requested %s", got)
+	}
+}
