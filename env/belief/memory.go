@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -27,9 +28,8 @@ type Memory struct {
 	hash   hash.Hash
 	digest [sha256.Size]byte
 
-	at      time.Duration   // of the state that Learn saw last
-	servers map[string]bool // in it; nil before the first
-	running map[string]runs // the jobs that ran in it, by name
+	lastState      // the state that Learn saw last; its maps are never changed, so that copies share them
+	restored  bool // the last state is that of another process: it counts only if the next one can follow it
 }
 
 // runs is a job that ran in a state.
@@ -53,10 +53,11 @@ func (m *Memory) Times(kind Kind, by Rank, net *Network) *Learner { return m.tim
 // Speeds returns a belief about speeds that has learned what the memory has: see Speeds.Copy.
 func (m *Memory) Speeds(net *SpeedNetwork) *Speeds { return m.speeds.Copy(net) }
 
-// Copy returns a memory that has learned the same. It has seen no state yet.
+// Copy returns a memory that has learned the same, and has seen the same last state.
 func (m *Memory) Copy() *Memory {
 	return &Memory{
 		times: m.times.Copy(History, Gittins, nil), speeds: m.speeds.Copy(nil), hash: sha256.New(), digest: m.digest,
+		lastState: m.lastState, restored: m.restored,
 	}
 }
 
@@ -74,6 +75,7 @@ type Lesson struct {
 	Skipped  string   // why nothing was learned: SkippedEarlier or SkippedElsewhere; "" if the state was learned from
 	Ended    int64    // number of jobs that have ended
 	Readings int64    // number of readings
+	Changed  bool     // whether other jobs run than in the state before
 	Away     []string // the jobs that no longer ran, and had not ended although they were not in the state
 }
 
@@ -94,7 +96,14 @@ const longestGap = time.Hour
 //
 // Learn skips a state that is not later, or of which fewer than half of the servers are those of the state before: a caller may
 // have asked about something else. After more than an hour without a state no job counts as ended.
+//
+// The state before may be that of another process, which saved it: jobs that have ended since then teach, too. If the state cannot
+// follow it, because it is not later or of another cluster, Learn begins with this state.
 func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) {
+	if m.restored && (s.Now() <= m.at || !m.sameCluster(s)) {
+		m.lastState = lastState{}
+	}
+	m.restored = false
 	switch {
 	case m.servers != nil && s.Now() <= m.at:
 		l.Skipped = SkippedEarlier
@@ -128,6 +137,7 @@ func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) 
 		}
 	}
 	m.read(s)
+	l.Changed = !maps.EqualFunc(m.running, running, func(a, b runs) bool { return a.user == b.user && a.workers == b.workers })
 	m.at, m.running = s.Now(), running
 	m.servers = make(map[string]bool, s.Servers())
 	for i := range s.Servers() {

@@ -133,7 +133,28 @@ func TestLearnFromStates(t *testing.T) {
 				t.Fatal(err)
 			}
 			return v.see(t, minute, "", "")
+		}, Lesson{Ended: 1}, []time.Duration{6 * minute}},
+		{"two hours after it was restored", func(v *site) Lesson {
+			if err := v.Restore(v.Save()); err != nil {
+				t.Fatal(err)
+			}
+			return v.see(t, 2*time.Hour, "", "")
 		}, Lesson{}, nil},
+		{"restored on another cluster", func(v *site) Lesson {
+			if err := v.Restore(v.Save()); err != nil {
+				t.Fatal(err)
+			}
+			v.servers = []string{"x", "y"}
+			return v.see(t, minute, "", "bob.1=1")
+		}, Lesson{Readings: 1}, nil},
+		{"restored, with a clock that begins anew", func(v *site) Lesson {
+			if err := v.Restore(v.Save()); err != nil {
+				t.Fatal(err)
+			}
+			v.now = 0
+			v.see(t, minute, "", "ada.2=1")
+			return v.see(t, minute, "", "")
+		}, Lesson{Ended: 1}, []time.Duration{160 * time.Second}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := newSite()
@@ -146,7 +167,7 @@ func TestLearnFromStates(t *testing.T) {
 			if !slices.Equal(got.Away, c.want.Away) {
 				t.Errorf("away %q, want %q", got.Away, c.want.Away)
 			}
-			got.Away, c.want.Away = nil, nil
+			got.Away, c.want.Away, got.Changed = nil, nil, false
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("learned %+v, want %+v", got, c.want)
 			}
@@ -170,6 +191,36 @@ func memoryText(t interface{ Fatal(...any) }) []byte {
 		t.Fatal(err)
 	}
 	return m.Save()
+}
+
+// TestLastStates checks that a memory keeps its last state in its text, and that a text with another one is refused.
+func TestLastStates(t *testing.T) {
+	v := newSite()
+	v.now = time.Hour
+	v.see(t, 0, "", "ada.1=3 bob.1=4")
+	text := string(v.Save())
+	m := NewMemory()
+	if err := m.Restore([]byte(text)); err != nil || string(m.Save()) != text || !strings.Contains(text, `"running":[`) {
+		t.Fatalf("%v\n%s\nbecame\n%s", err, text, m.Save())
+	}
+	if copied := string(m.Copy().Save()); copied != text {
+		t.Errorf("the copy is\n%s\nof\n%s", copied, text)
+	}
+	for _, c := range []struct{ name, from, to, err string }{
+		{"a negative time", `"at_ns":3600`, `"at_ns":-3600`, "last.at_ns: -3600"},
+		{"servers in another order", `["a","b"]`, `["b","a"]`, `last.servers[1]: "a", want names in ascending order`},
+		{"a server twice", `["a","b"]`, `["a","a"]`, `last.servers[1]: "a", want names in ascending order`},
+		{"jobs in another order", `"bob.1","user":"bob","workers"`, `"aaa","user":"bob","workers"`, `last.running[1].name: "aaa", want names in ascending order`},
+		{"a long name", `"bob.1","user":"bob","workers"`, `"` + strings.Repeat("b", 257) + `","user":"bob","workers"`, "want a name"},
+		{"no workers", `"workers":1,"age_ns"`, `"workers":0,"age_ns"`, "last.running[0].workers: 0"},
+		{"a negative rate", `"rate":1`, `"rate":-1`, "last.running[0].rate: -1"},
+		{"no age", `"age_ns"`, `"age"`, "last.running[0].age: unknown field"},
+	} {
+		bad := strings.Replace(text, c.from, c.to, 1)
+		if err := NewMemory().Restore([]byte(bad)); bad == text || err == nil || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.err)
+		}
+	}
 }
 
 func TestBadMemoriesAreRefused(t *testing.T) {
@@ -210,6 +261,9 @@ func TestBadMemoriesAreRefused(t *testing.T) {
 func FuzzRestoreMemory(f *testing.F) {
 	f.Add(memoryText(f))
 	f.Add(NewMemory().Save())
+	m := NewMemory()
+	m.lastState = lastState{1, map[string]bool{"a": true}, map[string]runs{"j": {"u", 1, 2, 0.5}}}
+	f.Add(m.Save())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, again := NewMemory(), NewMemory()
 		if m.Restore(text) != nil {

@@ -12,22 +12,27 @@ import (
 const MemoryFormat = "clustergym-beliefs"
 
 // MaxMemory is the most bytes of the text of a Memory.
-const MaxMemory = maxText + maxSpeeds
+const MaxMemory = maxText + maxSpeeds + maxLast
 
-// Save returns what was learned, as a JSON text: the texts of Learner.Save and of Speeds.Save. It leaves out the jobs of the last
-// state, so that those that end before a memory that restores the text has seen a state teach nothing. Equal memories have equal
-// texts.
+// Save returns what was learned, as a JSON text: the texts of Learner.Save and of Speeds.Save. It also contains, if there was a
+// state, its servers and the jobs that ran, so that those teach that end before a memory that restores the text sees the next state.
+// Equal memories have equal texts.
 //
 //	{"format":"clustergym-beliefs","version":1,
 //	"run_times":{"version":1,"learner":"history",...},
-//	"speeds":{"version":1,"learner":"speeds",...}}
+//	"speeds":{"version":1,"learner":"speeds",...},
+//	"last":{"at_ns":0,"servers":["a"],"running":[{"name":"j","user":"u","workers":1,"age_ns":0,"rate":1}]}}
 func (m *Memory) Save() []byte {
 	b := fmt.Appendf(nil, "{\"format\":%q,\"version\":%d,\n\"run_times\":", MemoryFormat, version)
 	b = append(append(b, bytes.TrimSpace(m.times.Save())...), ",\n\"speeds\":"...)
-	return append(append(b, bytes.TrimSpace(m.speeds.Copy(nil).Save())...), "}\n"...) // saving clears what the belief has computed
+	b = append(b, bytes.TrimSpace(m.speeds.Copy(nil).Save())...) // saving clears what the belief has computed
+	return append(m.lastState.append(b), "}\n"...)
 }
 
-var memoryFields = []string{"format", "version", "run_times", "speeds"}
+var (
+	memoryFields = []string{"format", "version", "run_times", "speeds", "last"}
+	memoryNeeds  = strictjson.Bits(memoryFields, "format", "version", "run_times", "speeds")
+)
 
 // begin sets the digest to that of what was learned so far.
 func (m *Memory) begin() { m.digest = sha256.Sum256(m.Save()) }
@@ -39,13 +44,18 @@ func (m *Memory) Restore(text []byte) error {
 		return fmt.Errorf("restore beliefs: %d bytes, want at most %d", len(text), MaxMemory)
 	}
 	r := strictjson.New(text)
-	var at [4]strictjson.Place
-	r.Object(memoryFields, all(memoryFields), func(field int) { at[field] = r.Skip() })
+	var at [5]strictjson.Place
+	seen := r.Object(memoryFields, memoryNeeds, func(field int) { at[field] = r.Skip() })
 	r.End()
 	r.Return("format", at[0])
 	r.OneOf(MemoryFormat)
 	r.Return("version", at[1])
 	r.Number(version, version)
+	var before lastState
+	if seen&strictjson.Bits(memoryFields, "last") != 0 {
+		r.Return("last", at[4])
+		before.read(r)
+	}
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("restore beliefs: line %d: %w", r.Line(), err)
 	}
@@ -53,9 +63,13 @@ func (m *Memory) Restore(text []byte) error {
 		text, line := r.At(p)
 		return append(bytes.Repeat([]byte{'\n'}, line-1), text...)
 	}
-	if err := m.RestoreParts(part(at[2]), part(at[3])); err != nil {
+	fresh := NewMemory()
+	if err := fresh.RestoreParts(part(at[2]), part(at[3])); err != nil {
 		return fmt.Errorf("restore beliefs: %w", err)
 	}
+	fresh.lastState, fresh.restored = before, before.servers != nil
+	fresh.begin()
+	*m = *fresh
 	return nil
 }
 

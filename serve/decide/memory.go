@@ -84,8 +84,9 @@ func (m *memory) open(learned *belief.Memory) {
 func (m *memory) learn(s *cluster.View, away func(name string) bool) belief.Lesson {
 	l := m.learned.Learn(s, away)
 	if l.Ended > 0 || l.Readings > 0 {
-		m.changed, m.shared = true, nil
+		m.shared = nil
 	}
+	m.changed = m.changed || l.Ended > 0 || l.Readings > 0 || l.Changed
 	return l
 }
 
@@ -158,8 +159,8 @@ func (d *Decider) Record(s *cluster.View, snapshot []byte, a *Answer, away func(
 }
 
 // ReopenLog makes the decision log, if there is one, go on in the file that has its path now, so that a program such as logrotate
-// can move the old file away. The first line of the new file says what was learned until then. Jobs that end between the last
-// decision in the old file and the first in the new one teach nothing. ReopenLog logs an error, and the old file goes on.
+// can move the old file away. The first line of the new file says what was learned until then. ReopenLog logs an error, and the old
+// file goes on.
 func (d *Decider) ReopenLog() {
 	m := &d.memory
 	m.mu.Lock()
@@ -196,8 +197,8 @@ func (d *Decider) reopenLog() error {
 // KeepEvery is the least time between two saves of beliefs, except the last.
 const KeepEvery = time.Minute
 
-// Keep saves what was learned into the file of beliefs, if there is one, if anything was learned since the last save, and if that
-// was a minute ago or last is true. Call it now and then, and with last when the work has ended. It logs and counts an error.
+// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one, if either has changed since the last
+// save, and if that was a minute ago or last is true. Call it now and then, and with last when the work has ended. It logs and counts an error.
 func (d *Decider) Keep(last bool) {
 	m := &d.memory
 	m.saving.Lock()
@@ -207,11 +208,11 @@ func (d *Decider) Keep(last bool) {
 		m.mu.Unlock()
 		return
 	}
-	shared := m.share()
+	copied := m.learned.Copy()
 	m.changed = false
 	m.mu.Unlock()
 	m.saved = time.Now()
-	if err := WriteBeliefs(d.Beliefs, shared); err != nil {
+	if err := WriteBeliefs(d.Beliefs, copied); err != nil {
 		m.mu.Lock()
 		m.changed = true
 		m.mu.Unlock()

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // TestRoundsTeach checks which gangs teach their run times when they no longer run: those whose pods have succeeded, and no others.
@@ -196,6 +199,59 @@ func TestReportsStartNoRound(t *testing.T) {
 		w.update(pod(func(*corev1.Pod) {}), pod(c.change))
 		if len(w.changed) != c.rounds {
 			t.Errorf("%s: %d rounds, want %d", c.name, len(w.changed), c.rounds)
+		}
+	}
+}
+
+// TestGangsThatEndDuringARestartTeach checks that a process learns from gangs that ran when the one before it saved what it had learned,
+// and ended before this one began: if their succeeded pods are there, and within an hour.
+func TestGangsThatEndDuringARestartTeach(t *testing.T) {
+	nodes := []*corev1.Node{node("a", 8, nil)}
+	for _, c := range []struct {
+		name  string
+		pods  bool // whether the succeeded pods are still there
+		after time.Duration
+		ended int64
+	}{
+		{"ten minutes later", true, 10 * time.Minute, 1},
+		{"ten minutes later, without its pods", false, 10 * time.Minute, 0},
+		{"two hours later", true, 2 * time.Hour, 0},
+	} {
+		file := filepath.Join(t.TempDir(), "beliefs.json")
+		source, err := new(policy.Finder).Find("sjfskip+know:time=history")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := func() *decide.Decider {
+			d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute, Beliefs: file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		round := func(d *decide.Decider, pods []*corev1.Pod, at time.Time) {
+			v, err := mirror.Build(&mirror.Objects{Nodes: nodes, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}, &reading, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := decideRound(v, d, "r", limits{}); len(r.failed) > 0 {
+				t.Fatal(r.failed)
+			}
+		}
+		pods := crew{name: "train", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list()
+		first := begin()
+		round(first, pods, noon)
+		first.Keep(false)
+		for _, pod := range pods {
+			pod.Status.Phase = corev1.PodSucceeded
+		}
+		if !c.pods {
+			pods = nil
+		}
+		second := begin()
+		round(second, pods, noon.Add(c.after))
+		if b := second.Served().Beliefs; b == nil || b.Ended != c.ended {
+			t.Errorf("%s: beliefs %+v, want %d gangs ended", c.name, b, c.ended)
 		}
 	}
 }
