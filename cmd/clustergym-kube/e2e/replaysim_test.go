@@ -25,12 +25,18 @@ func predict(t *testing.T, name string, nodes int, jobs []trace.Job) *prediction
 	if err != nil {
 		t.Fatal(err)
 	}
-	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(nodes, nodeGPUs)}, Jobs: jobs}
+	return play(t, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(nodes, nodeGPUs)}, Jobs: jobs}, anew{p})
+}
+
+// play simulates an episode, in which all jobs must end.
+func play(t *testing.T, episode sim.Episode, by cluster.Scheduler) *prediction {
+	t.Helper()
+	jobs := episode.Jobs
 	s, err := episode.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(t.Context(), anew{p}, 1); err != nil {
+	if err := s.Run(t.Context(), by, 1); err != nil {
 		t.Fatal(err)
 	}
 	if !s.Outcome().Terminated {
