@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -118,24 +120,31 @@ func checkPath() finding {
 
 // checkTraces checks which sets of public traces are where scenarios look for them.
 func checkTraces() finding {
-	dir := scenario.SharedFolder()
+	dirs := scenario.SharedFolders()
+	where := "traces of " + strings.Join(dirs, " or ")
 	var lacks []string
 	sets := public.Sets()
 	for _, set := range sets {
-		for _, file := range set.Files {
-			if _, err := os.Stat(filepath.Join(dir, "traces", set.Folder, file.Name)); err != nil {
-				lacks = append(lacks, set.Folder)
-				break
-			}
+		lacked := func(file public.File) bool {
+			return !slices.ContainsFunc(dirs, func(dir string) bool {
+				_, err := os.Stat(filepath.Join(dir, "traces", set.Folder, file.Name))
+				return err == nil
+			})
+		}
+		if slices.ContainsFunc(set.Files, lacked) {
+			lacks = append(lacks, set.Folder)
 		}
 	}
 	if len(lacks) > 0 {
-		about := fmt.Sprintf("%d of %d sets of public traces are not in %s/traces", len(lacks), len(sets), dir)
+		about := fmt.Sprintf("%d of %d sets of public traces are not in %s", len(lacks), len(sets), where)
 		return finding{"traces", statusMissing, about,
 			next("trace", "fetch") + "; scenarios whose names begin with embedded need none. Missing: " + strings.Join(lacks, ", ")}
 	}
-	return finding{Check: "traces", Status: statusOK, About: fmt.Sprintf("all %d sets are in %s/traces", len(sets), dir)}
+	return finding{Check: "traces", Status: statusOK, About: fmt.Sprintf("all %d sets are in %s", len(sets), where)}
 }
+
+// toolTime is how long a tool may take to tell its version.
+var toolTime = 10 * time.Second
 
 // checkTool checks that another program can be called.
 func checkTool(ctx context.Context, name, about, do string, args ...string) finding {
@@ -143,7 +152,14 @@ func checkTool(ctx context.Context, name, about, do string, args ...string) find
 	if err != nil {
 		return finding{name, statusMissing, "for " + about, do}
 	}
-	said, err := exec.CommandContext(ctx, path, args...).Output()
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = time.Second // what the tool has started may hold its output
+	said, err := cmd.Output()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v", toolTime)
+	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 	if err != nil {
 		return finding{name, statusMissing, fmt.Sprintf("for %s: %s fails: %v", about, path, err), do}

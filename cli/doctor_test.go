@@ -3,10 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	public "github.com/clustergym/clustergym/env/trace/fetch"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -49,5 +52,50 @@ func TestDoctor(t *testing.T) {
 	}
 	if s := command(t, "doctor"); s.code != cmdline.CodeError || !strings.Contains(s.out, "fails    folder") {
 		t.Errorf("exit code %d\n%s", s.code, s.out)
+	}
+}
+
+// TestDoctorWaitsForNoTool checks that a tool that never answers counts as missing, even if what it started holds its output.
+func TestDoctorWaitsForNoTool(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tools := t.TempDir()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\n"+sleep+" 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", tools)
+	defer func(before time.Duration) { toolTime = before }(toolTime)
+	toolTime = 100 * time.Millisecond
+	contains(t, must(t, "doctor").out, "git fails: no answer within 100ms")
+}
+
+// TestDoctorLooksWhereScenariosDo checks that doctor finds traces beside the module, too, as scenarios do.
+func TestDoctorLooksWhereScenariosDo(t *testing.T) {
+	root := t.TempDir()
+	within := filepath.Join(root, "module", "deep")
+	if err := os.MkdirAll(within, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "module", "go.mod"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range public.Sets() {
+		for _, f := range set.Files {
+			path := filepath.Join(root, "shared", "traces", set.Folder, f.Name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Setenv("CLUSTERGYM_SHARED", "")
+	t.Chdir(within)
+	if f := checkTraces(); f.Status != statusOK {
+		t.Errorf("%+v", f)
 	}
 }

@@ -42,7 +42,7 @@ func (c *Comparison) Verdict() []string {
 			parts = append(parts, part.what+" "+strings.Join(part.names, ", "))
 		}
 	}
-	said = append(said, fmt.Sprintf("By its 95 %% interval it is %s.", strings.Join(parts, "; ")))
+	said = append(said, fmt.Sprintf("By its %g %% interval it is %s.", 100*c.Level, strings.Join(parts, "; ")))
 	tail := best.Metrics[slices.Index(quantityKeys(), "p99_jct_s")].Relative
 	return append(said, fmt.Sprintf("The 99th percentile of JCT under %s is %s.", best.Policy, c.against(tail)))
 }

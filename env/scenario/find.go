@@ -23,7 +23,7 @@ func (s *Scenario) find(folder, key, name string) (string, error) {
 		if s.dir != "" && s.dir != "." {
 			tried = append(tried, filepath.Join(s.dir, name))
 		}
-		for _, dir := range sharedDirs() {
+		for _, dir := range SharedFolders() {
 			tried = append(tried, filepath.Join(dir, folder, name))
 		}
 	}
@@ -49,9 +49,9 @@ type NoFileError struct {
 
 func (e *NoFileError) Error() string { return e.text }
 
-// sharedDirs returns the candidates for the shared folder: the value of SharedVariable, or, if that is not set, folders next to
-// the working folder and next to the module.
-func sharedDirs() []string {
+// SharedFolders returns the folders in which scenarios look for shared files: the value of SharedVariable, or, if that is not set,
+// folders next to the working folder and next to the module.
+func SharedFolders() []string {
 	if dir := os.Getenv(SharedVariable); dir != "" {
 		return []string{dir}
 	}

@@ -224,8 +224,23 @@ func place(all []scored) {
 	})
 }
 
-// better reports whether a is clearly better than b.
+// better reports whether a is clearly better than b: whether the upper end of the interval of the difference is below 0. It sorts
+// nothing unless 0 lies between the two draws from which that end is interpolated.
 func better(a, b *scored) bool {
+	below := int(float64(len(a.draws)-1) * (1 + level) / 2)
+	most := len(a.draws) - 1 - below // so many may be 0 or more if the lower of the two draws is below 0
+	others := 0
+	for i, x := range a.draws {
+		if x-b.draws[i] >= 0 {
+			if others++; others > most {
+				return false
+			}
+		}
+	}
+	return others < most || betterSorted(a, b)
+}
+
+func betterSorted(a, b *scored) bool {
 	diffs := make([]float64, len(a.draws))
 	for i := range diffs {
 		diffs[i] = a.draws[i] - b.draws[i]
