@@ -213,6 +213,9 @@ func testDrill(t *testing.T, b *browser, logs []*sim.Log) {
 		t.Error("the job is not marked")
 	}
 	b.shootWindow("job")
+	if lower, panel := b.rect("canvas.gantt", 1), b.rect(".drill", 0); lower.Y+lower.H > panel.Y {
+		t.Errorf("the panel begins at %v, and the lower schedule ends at %v", panel.Y, lower.Y+lower.H)
+	}
 	b.click(".drill header button", 0)
 	if !ask[bool](b, `document.querySelector('.drill').hidden`) {
 		t.Error("the panel does not close")

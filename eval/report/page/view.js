@@ -209,9 +209,29 @@ function makeView(root, data, policies, differs) {
   // pick opens the panel of a job and marks it in both schedules; -1 closes it.
   function pick(j) {
     job = j;
+    const opens = panel.hidden && j >= 0;
     panel.hidden = j < 0;
     if (j >= 0) panel.replaceChildren(...drill(data, distinct(), j, () => { pick(-1); stage.focus({ preventScroll: true }); }));
+    if (opens && !document.activeElement.closest('.find')) uncover(); // who searches goes on in the field above
+    if (j < 0) cover();
     redraw();
+  }
+
+  // uncover scrolls the page so far that the panel, which stays at the bottom of the window, hides no part of the lower schedule.
+  // cover scrolls back, unless the reader has scrolled since.
+  let moved = 0, stands = -1;
+  function cover() {
+    if (moved > 0 && Math.abs(window.scrollY - stands) < 2) window.scrollBy({ top: -moved, behavior: 'instant' });
+    moved = 0;
+  }
+  function uncover() {
+    const schedules = stage.querySelectorAll('canvas.gantt'), lower = schedules[schedules.length - 1].getBoundingClientRect();
+    const hidden = lower.bottom - panel.getBoundingClientRect().top;
+    if (hidden <= 0) return;
+    const before = window.scrollY;
+    window.scrollBy({ top: hidden + 4, behavior: 'instant' });
+    stands = window.scrollY;
+    moved = stands - before;
   }
   function distinct() { return shown().filter((x, i, all) => all.findIndex(y => y.s === x.s) === i); }
 
