@@ -42,7 +42,7 @@ WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
 .PHONY: help build studies test race attack kills soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
-  vuln kubeassets e2e kube-bench torch golden quickstart results readme a-srpt know bench-table results-check proof ablations \
+  vuln kubeassets e2e kube-bench torch golden quickstart results readme recording a-srpt know bench-table results-check proof ablations \
   reinforced untold yardsticks release release-smoke wheel python-test docs dist dist-programs dist-check site site-check data \
   docs-check clean
 
@@ -349,6 +349,9 @@ know: ## play what docs/told.md shows of run times and speeds that nobody tells,
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_TIMES)'
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_SPEEDS)'
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_WORLDS)'
+
+recording: ## draw docs/img/tour.svg from what the README's tour prints, which go test ./cli -run Tour compares with the commands
+	$(GO) test ./internal/recording -update
 
 results-check: build ## fail if the tables of readme and a-srpt are not what their commands print
 	@if [ ! -d "$${CLUSTERGYM_SHARED:-../shared}/traces" ] && [ "$${CI:-}" != true ]; then \

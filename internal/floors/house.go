@@ -41,6 +41,7 @@ func house() rules {
 			{0, "internal/pins", "tests: digests of what schedulers decide"},
 			{0, "internal/plain", "tests: kernels as plain loops, and a check of kernels against them"},
 			{0, "internal/progress", "a progress bar, or plain lines in a log"},
+			{0, "internal/recording", "a terminal's output as an animated SVG"},
 			{0, "internal/registry", "things that a main adds by name"},
 			{0, "internal/rng", "independent random streams by name"},
 			{0, "internal/sharedtest", "tests: the folder of real traces"},
