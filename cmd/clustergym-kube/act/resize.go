@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -49,5 +51,19 @@ func (a *Actor) resize(ctx context.Context, r *Resizing) error {
 	if err != nil {
 		return err
 	}
-	return a.patchPod(ctx, r.Pod, types.StrategicMergePatchType, patch, "resize")
+	err = try(ctx, func() error {
+		_, err := a.Client.CoreV1().Pods(r.Pod.Namespace).Patch(ctx, r.Pod.Name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{FieldManager: manager}, "resize")
+		// An API server without this subresource says that it is not found, whether or not the pod is there.
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+			if gone, unread := a.gone(ctx, r.Pod); unread == nil && gone {
+				return nil
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("patch pod %s: %w", name(r.Pod), err)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -23,6 +24,8 @@ func TestResize(t *testing.T) {
 		writes  []string
 		err     string
 	}{
+		{"a server without resize", true, "missing", []string{"resize"}, "resize pod ml/p: patch pod ml/p"},
+		{"a pod that is gone", true, "gone", []string{"resize"}, ""},
 		{"a pod", false, "none", []string{"", "resize"}, ""},
 		{"a pod resized before", true, "none", []string{"resize"}, ""},
 		{"the annotation is refused", false, "", []string{""}, "resize pod ml/p: patch pod ml/p"},
@@ -61,8 +64,16 @@ func TestResize(t *testing.T) {
 				if p.GetSubresource() == c.refuses {
 					return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", nil)
 				}
+				if c.refuses == "missing" || c.refuses == "gone" {
+					return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), "p")
+				}
 				return true, pod, nil
 			})
+			if c.refuses == "gone" {
+				if err := client.CoreV1().Pods("ml").Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			a := Actor{Client: client}
 			err := a.Resize(t.Context(), []Resizing{{Pod: pod, Container: "train", Resources: wants, Annotation: "asked", Value: "now"}})[0]
 			if got, want := strings.Join(writes, " "), strings.Join(c.writes, " "); got != want {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
@@ -86,38 +87,42 @@ func TestReadingsTeach(t *testing.T) {
 		on       string
 		reports  [2]string // of the two pods
 		measured [2]float64
+		changing bool // whether the kubelet has still to give the pods what they request
 	}
 	for _, c := range []struct {
 		name  string
 		steps []step
 		want  []float64 // the readings after the last step
 	}{
-		{"nobody reports", []step{{60, "a", [2]string{}, [2]float64{}}}, nil},
-		{"a report", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{}}}, []float64{100}},
-		{"the newer of two", []step{{60, "a", [2]string{report(100, 45), report(90, 50)}, [2]float64{}}}, []float64{90}},
-		{"a report of the time before", []step{{60, "a", [2]string{report(100, 20)}, [2]float64{}}}, nil},
-		{"a report of the future", []step{{60, "a", [2]string{report(100, 500)}, [2]float64{}}}, nil},
-		{"nonsense", []step{{60, "a", [2]string{"fast", report(80, 50)}, [2]float64{}}}, []float64{80}},
+		{"nobody reports", []step{{60, "a", [2]string{}, [2]float64{}, false}}, nil},
+		{"a report", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}}, []float64{100}},
+		{"the newer of two", []step{{60, "a", [2]string{report(100, 45), report(90, 50)}, [2]float64{}, false}}, []float64{90}},
+		{"a report of the time before", []step{{60, "a", [2]string{report(100, 20)}, [2]float64{}, false}}, nil},
+		{"a report of the future", []step{{60, "a", [2]string{report(100, 500)}, [2]float64{}, false}}, nil},
+		{"nonsense", []step{{60, "a", [2]string{"fast", report(80, 50)}, [2]float64{}, false}}, []float64{80}},
 		{"the same report again", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "a", [2]string{report(100, 45)}, [2]float64{}},
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "a", [2]string{report(100, 45)}, [2]float64{}, false},
 		}, []float64{100}},
 		{"a later report of the same configuration", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "a", [2]string{report(110, 65)}, [2]float64{}},
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "a", [2]string{report(110, 65)}, [2]float64{}, false},
 		}, []float64{110}},
 		{"it moved, and reports of the time before do not count", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "b", [2]string{report(110, 65)}, [2]float64{}},
-			{75, "b", [2]string{report(110, 72)}, [2]float64{}}, {120, "b", [2]string{report(50, 110)}, [2]float64{}},
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "b", [2]string{report(110, 65)}, [2]float64{}, false},
+			{75, "b", [2]string{report(110, 72)}, [2]float64{}, false}, {120, "b", [2]string{report(50, 110)}, [2]float64{}, false},
 		}, []float64{100, 50}},
-		{"prometheus, of both pods", []step{{60, "a", [2]string{}, [2]float64{30, 40}}}, []float64{70}},
-		{"prometheus, of one pod", []step{{60, "a", [2]string{}, [2]float64{0, 40}}}, []float64{40}},
-		{"the annotation goes first", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{30, 40}}}, []float64{100}},
+		{"prometheus, of both pods", []step{{60, "a", [2]string{}, [2]float64{30, 40}, false}}, []float64{70}},
+		{"prometheus, of one pod", []step{{60, "a", [2]string{}, [2]float64{0, 40}, false}}, []float64{40}},
+		{"the annotation goes first", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{30, 40}, false}}, []float64{100}},
 		{"a gang keeps its source", []step{
-			{60, "a", [2]string{}, [2]float64{30, 40}}, {90, "a", [2]string{report(100, 80)}, [2]float64{30, 40}},
-			{100, "a", [2]string{}, [2]float64{31, 41}},
+			{60, "a", [2]string{}, [2]float64{30, 40}, false}, {90, "a", [2]string{report(100, 80)}, [2]float64{30, 40}, false},
+			{100, "a", [2]string{}, [2]float64{31, 41}, false},
 		}, []float64{72}},
+		{"while the kubelet changes its pods", []step{
+			{60, "a", [2]string{}, [2]float64{}, true}, {100, "a", [2]string{report(100, 95)}, [2]float64{}, true},
+		}, nil},
 		{"it stops and runs again", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}}, {70, "", [2]string{report(100, 45)}, [2]float64{}},
-			{80, "a", [2]string{report(100, 75)}, [2]float64{}},
+			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "", [2]string{report(100, 45)}, [2]float64{}, false},
+			{80, "a", [2]string{report(100, 75)}, [2]float64{}, false},
 		}, []float64{100}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -138,6 +143,13 @@ func TestReadingsTeach(t *testing.T) {
 				pods := crew{name: "train", pods: 2, least: 2, gpus: 2, on: on, asked: time.Hour}.list()
 				clear(samples)
 				for i, pod := range pods {
+					if s.changing {
+						pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+						pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+							Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+							Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+						}}
+					}
 					if s.reports[i] != "" {
 						pod.Annotations[measure.Annotation] = s.reports[i]
 					}

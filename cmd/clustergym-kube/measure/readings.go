@@ -91,7 +91,7 @@ func (k *Readings) See(ctx context.Context, v *mirror.View, epoch, now time.Time
 func (k *Readings) see(
 	ctx context.Context, s *cluster.State, id cluster.JobID, j *mirror.Job, g *gang, samples map[Pod]Sample, epoch, now time.Time,
 ) {
-	if holds, first := s.Configuration(id), j.Bound[0].UID; holds != g.holds || first != g.first {
+	if holds, first := s.Configuration(id), j.Bound[0].UID; holds != g.holds || first != g.first || j.Resizing {
 		g.holds, g.first, g.since = holds, first, now
 	}
 	for _, r := range g.readings {
@@ -102,7 +102,7 @@ func (k *Readings) see(
 		source = fromPrometheus
 		r, ok = total(j, samples)
 	}
-	if !ok || g.source != "" && g.source != source || r.at.Before(g.since.Add(k.settle)) || r.at.After(now) {
+	if !ok || j.Resizing || g.source != "" && g.source != source || r.at.Before(g.since.Add(k.settle)) || r.at.After(now) {
 		return
 	}
 	at := r.at.Sub(epoch)
