@@ -290,7 +290,7 @@ release-smoke: build ## try what release does on a small scenario, within a minu
 
 # What the tables of the README, of policies and of A-SRPT show. Traces that are not there make them fail, in CI, or leave them unchecked.
 RESULTS := --scenario venus-contended-v1,philly-contended-v1,mixed-load110-weak-moldable-v1,loaning-venus-v1,hetero-warm-venus-v1,uplinks-warm-venus-v1 \
-  --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior,released
+  --policies fifo,las,srtf,a-srpt,lyra+loan,sjfskip:place=compact,sjfskip+menu,prior,srsf:evict=true+menu:places=8+move,released
 PLAY := bin/clustergym eval -q $(RESULTS) --figures none --out runs/results --markdown
 
 ASRPT := eval --scenario venus-contended-v1,philly-contended-v1 \
@@ -324,7 +324,7 @@ same = awk -v name="$(1)" '$$0 == "<!-- end of " name " -->" {show = 0} show {pr
 results: readme a-srpt know proof bench-table ## play what every table shows, and write it there: README.md, docs/policies.md, told.md, learned.md, bench.md
 
 # The README shows four rows and three scenarios of it.
-few = awk -F'|' 'NR <= 2 || $$2 ~ /^ (sjfskip|srtf|prior|released) $$/ {print "|" $$2 "|" $$4 "|" $$7 "|" $$8 "|"}'
+few = awk -F'|' 'NR <= 2 || $$2 ~ /^ (sjfskip|prior|srsf:evict=true.menu:places=8.move|released) $$/ {print "|" $$2 "|" $$4 "|" $$7 "|" $$8 "|"}'
 
 readme: build ## play what the tables of README.md and docs/policies.md show, and write them there
 	@table=$$(mktemp); trap 'rm -f "$$table" "$$table.few"' EXIT; $(PLAY) > "$$table"; \
