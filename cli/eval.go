@@ -96,7 +96,7 @@ A gate is a YAML file of bounds, each with its reason:
 	f.IntVar(&opts.seeds, "seeds", 0, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
 	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
 	f.IntVar(&opts.windows, "windows", 0, "how many windows of each scenario to play, from the first on, 0 for all")
-	f.IntVar(&opts.cores, "cores", 0, "how many episodes this process plays at once, 0 for one per core; does not change the results")
+	f.IntVar(&opts.cores, "cores", 0, "how many episodes to play at once without workers, 0 for one per core")
 	opts.pool.addFlags(f, "the episodes")
 	f.StringVarP(&opts.out, "out", "o", "", "folder of the results (default runs/eval-SCENARIO)")
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also evaluate policies on jobs that they were trained or selected on")

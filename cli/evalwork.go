@@ -134,8 +134,8 @@ func (j *evalJob) find(a *app) (policies []policy.Policy, err error) {
 	}
 	for i, want := range j.Found {
 		if found[i] != want {
-			return nil, fmt.Errorf("policy %s: it has the digest %q here and %q where the learner is: are the same files at the same path?",
-				want.Name, found[i].Digest, want.Digest)
+			return nil, fmt.Errorf("policy %s: it has the digest %q here and %q where the learner is: are the same files at the same "+
+				"path?", want.Name, found[i].Digest, want.Digest)
 		}
 	}
 	return policies, nil

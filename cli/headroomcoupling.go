@@ -62,8 +62,8 @@ func runCoupling(ctx context.Context, a *app, opts headroomOptions, given func(f
 			return fmt.Errorf("--base: %w", err)
 		}
 		plans = append(plans, headroom.CouplingPlan{
-			Suite: g.suite.Suite, Base: *p, Points: opts.coupling.points, Candidates: opts.coupling.choices, Futures: opts.coupling.futures,
-			Workers: opts.cores,
+			Suite: g.suite.Suite, Base: *p, Points: opts.coupling.points, Candidates: opts.coupling.choices,
+			Futures: opts.coupling.futures, Workers: opts.cores,
 		})
 	}
 	var reports []*headroom.CouplingReport

@@ -36,7 +36,7 @@ type poolOptions struct {
 func (o *poolOptions) addFlags(f *pflag.FlagSet, what string) {
 	f.IntVar(&o.workers, "workers", 0, "how many worker processes to start for "+what+", 0 to compute them in this one")
 	f.StringVar(&o.listen.Host, "listen", "", "host:port at which workers of other machines may connect; see clustergym worker")
-	f.StringVar(&o.listen.Cert, "tls-cert", "", "file of the certificate for --listen, with its chain")
+	f.StringVar(&o.listen.Cert, "tls-cert", "", "file of the certificate for --listen and --metrics, with its chain")
 	f.StringVar(&o.listen.Key, "tls-key", "", "file of the certificate's private key")
 	f.StringVar(&o.token, "token-file", "", "file of the token that workers bring; takes precedence over "+tokenVariable)
 	f.StringVar(&o.access.URL, "broker", "", "use this server of NATS with JetStream, tls://HOST:PORT, instead of one of its own")

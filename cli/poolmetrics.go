@@ -22,8 +22,7 @@ type metricsOptions struct {
 }
 
 func (o *metricsOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.host, "metrics", "", "host:port at which /metrics tells Prometheus what workers do, with --tls-cert on other addresses "+
-		"than 127.0.0.1")
+	f.StringVar(&o.host, "metrics", "", "host:port at which /metrics tells Prometheus what workers do")
 	f.StringVar(&o.tokenFile, "metrics-token-file", "", "file of the token that requests for --metrics must carry")
 }
 
@@ -62,7 +61,8 @@ func (p *workerPool) serveMetrics(ctx context.Context) error {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	const patience = 10 * time.Second
 	server := &http.Server{
-		Handler: serve.MetricsHandler(p.metrics.token, registry), ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
+		Handler:           serve.MetricsHandler(p.metrics.token, registry),
+		ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
 	}
 	p.tasks.Go(func() { _ = server.Serve(ln) })
 	p.tasks.Go(func() { <-ctx.Done(); _ = server.Close() })

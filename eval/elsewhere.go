@@ -28,8 +28,8 @@ func NewPlayer(plan Plan) (*Player, error) {
 	return &Player{plan, plan.tasks(), make([][]policy.Policy, len(plan.Suites))}, nil
 }
 
-// Play plays a case of the plan, by its index in Plan.Cases, and returns the answer for the process that runs the plan. It returns
-// an error if ctx ends or if policies cannot be fitted. If the case fails, the answer says so.
+// Play plays a case of the plan, by its index in Plan.Cases, and returns the answer for the process that runs the plan. It
+// returns an error if ctx ends or if policies cannot be fitted. If the case fails, the answer says so.
 func (p *Player) Play(ctx context.Context, i int) ([]byte, error) {
 	if i < 0 || i >= len(p.tasks) {
 		return nil, fmt.Errorf("play case %d: want 0 to %d", i, len(p.tasks)-1)

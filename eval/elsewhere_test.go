@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -21,7 +20,6 @@ type inProcess struct {
 	play   func(ctx context.Context, unit int) ([]byte, error)
 	change func(unit int, answer []byte) []byte // makes answers wrong; may be nil
 
-	mu    sync.Mutex
 	take  func(unit int, answer []byte) (refused, failed error)
 	given []int
 	why   []error // why answers were refused

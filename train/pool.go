@@ -48,7 +48,8 @@ func (l *labels) elsewhere(ctx context.Context, r *run, lacking []int, next int)
 	return pool.Wait(ctx, lacking...)
 }
 
-// take checks the labels of a window that another process computed, and stores them. It implements the function of units.Pool.Start.
+// take checks the labels of a window that another process computed, and stores them. It implements the function of
+// units.Pool.Start.
 func (l *labels) take(window int, file []byte) (refused, failed error) {
 	if err := l.check(file); err != nil {
 		return err, nil

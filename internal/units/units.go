@@ -3,8 +3,8 @@ package units
 
 import "context"
 
-// Pool gives units of a job to other processes. A unit is a number: what it stands for depends on the job. Package work has a Pool
-// whose processes are on this machine and on others.
+// Pool gives units of a job to other processes. A unit is a number: what it stands for depends on the job. Package work has a
+// Pool whose processes are on this machine and on others.
 type Pool interface {
 	// Start makes the job known: what a process must know to compute any unit of it. The pool calls take with the answer to a unit,
 	// for several units at a time. If take returns refused, the answer was wrong, for the reason in refused, and the pool gives the
