@@ -105,13 +105,20 @@ func arrivals(jobs []trace.Job) []int32 {
 	if sorted {
 		return nil
 	}
-	order := make([]int32, len(jobs))
-	for i := range order {
-		order[i] = int32(i)
+	entries := make([]entry, len(jobs)) // jobs themselves are too large to compare quickly
+	for i := range jobs {
+		entries[i] = entry{jobs[i].Submit, cluster.JobID(i)}
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(jobs[a].Submit, jobs[b].Submit), cmp.Compare(a, b))
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.at != b.at {
+			return cmp.Compare(a.at, b.at)
+		}
+		return cmp.Compare(a.job, b.job)
 	})
+	order := make([]int32, len(jobs))
+	for i := range entries {
+		order[i] = int32(entries[i].job)
+	}
 	return order
 }
 
