@@ -116,7 +116,9 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 	if err != nil {
 		return err
 	}
-	sets := append([]string{"train.seed=" + strconv.FormatUint(opts.seed, 10), "train.updates=" + strconv.Itoa(opts.updates)}, demoSets...)
+	sets := append([]string{
+		"train.seed=" + strconv.FormatUint(opts.seed, 10), "train.updates=" + strconv.Itoa(opts.updates),
+	}, demoSets...)
 	result := demonstrated{Scenario: at("toy.yaml"), Run: at("team")}
 	words := []string{"train", "--scenario", result.Scenario}
 	for _, set := range sets {

@@ -44,8 +44,9 @@ func newPlanCmd(a *app) *cobra.Command {
 Asks a policy for its decisions on a snapshot of a cluster and prints what it would start, preempt or move, where and why,
 and why the other jobs wait. The command changes nothing. For a start it also prints the second best server, with the GPUs
 that would be left there, and a job that could have started instead. --job explains the decision about one job at length,
-server by server, and shows what a learned team weighed: the bids for each candidate, what edges of the coordination graph add
-to them, which servers the job attends to, and what was masked. docs/what-if.md explains how to read the output. To play the snapshot on to its end, use whatif.
+server by server, and shows what a learned team weighed: the bids for each candidate, what edges of the coordination graph
+add to them, which servers the job attends to, and what was masked. docs/what-if.md explains how to read the output. To
+play the snapshot on to its end, use whatif.
 
 A snapshot is a JSON file of servers and jobs: the snapshot command makes one of your cluster, and --example prints a small
 one. Policies that need estimates refuse jobs without one, unless --assume gives them one. Times are in seconds. If the CPU

@@ -21,8 +21,8 @@ func (p *jobPlan) printChoices(a *app) error {
 		}
 	}
 	if len(p.Choices) > 0 {
-		a.Printf("\nA bid contains the payoff, which comes from edges of the coordination graph. The total is the bid less the margin,\n" +
-			"and > has the highest. Servers that take no part in a candidate are masked: they cannot name it.\n")
+		a.Printf("\nA bid contains the payoff, which comes from edges of the coordination graph. The total is the bid less the\n" +
+			"margin, and > has the highest. Servers that take no part in a candidate are masked: they cannot name it.\n")
 	}
 	return nil
 }

@@ -184,7 +184,8 @@ type pastResult struct {
 func printPast(a *app, log *sim.Log, past *whatif.Past, opts pastOptions) error {
 	r := pastResult{
 		Decision: opts.Decision, At: past.At.Seconds(), Does: past.Does, Instead: past.Instead, Dropped: past.Dropped,
-		Policy: past.Is.Scheduler, Log: eval.Measure(log), Same: eval.Measure(past.Same), Is: eval.Measure(past.Is), Jobs: altered(past),
+		Policy: past.Is.Scheduler, Log: eval.Measure(log), Same: eval.Measure(past.Same), Is: eval.Measure(past.Is),
+		Jobs: altered(past),
 	}
 	_, r.Differs = sim.FirstDifference(log, past.Same)
 	if a.JSON {
@@ -196,7 +197,8 @@ func printPast(a *app, log *sim.Log, past *whatif.Past, opts pastOptions) error 
 	}
 	a.Printf("afterwards:  %s decides\n", r.Policy)
 	if r.Differs {
-		a.Printf("as it was:   %s decides afterwards otherwise than the log, whose mean JCT is %s\n", r.Policy, phrase.Seconds(r.Log.MeanJCT))
+		a.Printf("as it was:   %s decides afterwards otherwise than the log, whose mean JCT is %s\n", r.Policy,
+			phrase.Seconds(r.Log.MeanJCT))
 	}
 	a.Printf("\n")
 	head := [][]string{{"", "as it was"}}

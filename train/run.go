@@ -61,9 +61,9 @@ type Options struct {
 // decides as the prior, counts as one of them, and so does the policy that the run began with. Without validation windows Run
 // returns the policy of the last update.
 //
-// stopped reports whether something ended the run before Config.Updates, apart from Config.Patience. If Stop ended the run, all finished updates are stored. If ctx
-// ended it, the updates up to the last checkpoint are stored. After an error, the earlier checkpoints are still there. Run
-// returns an error if another run uses the folder.
+// stopped reports whether something ended the run before Config.Updates, apart from Config.Patience. If Stop ended the run, all
+// finished updates are stored. If ctx ended it, the updates up to the last checkpoint are stored. After an error, the earlier
+// checkpoints are still there. Run returns an error if another run uses the folder.
 func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, stopped bool, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, fmt.Errorf("train: %w", err)

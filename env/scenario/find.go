@@ -49,8 +49,8 @@ type NoFileError struct {
 
 func (e *NoFileError) Error() string { return e.text }
 
-// SharedFolders returns the folders in which scenarios look for shared files: the value of SharedVariable, or, if that is not set,
-// folders next to the working folder and next to the module.
+// SharedFolders returns the folders in which scenarios look for shared files: the value of SharedVariable, or, if that is not
+// set, folders next to the working folder and next to the module.
 func SharedFolders() []string {
 	if dir := os.Getenv(SharedVariable); dir != "" {
 		return []string{dir}

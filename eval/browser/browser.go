@@ -1,5 +1,5 @@
-// Package browser simulates small workloads for a page that runs the simulator in a browser: a request and an answer as JSON, under
-// limits with which an answer takes about a second. It reads no files and links no learned policy.
+// Package browser simulates small workloads for a page that runs the simulator in a browser: a request and an answer as JSON,
+// under limits with which an answer takes about a second. It reads no files and links no learned policy.
 package browser
 
 import (

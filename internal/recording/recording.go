@@ -36,8 +36,8 @@ type line struct {
 	at      float64
 }
 
-// SVG draws lines, of which those that begin with "$ " are commands. A line wider than the drawing is folded. With reduced motion all
-// lines stand from the beginning. Equal lines give equal bytes.
+// SVG draws lines, of which those that begin with "$ " are commands. A line wider than the drawing is folded. With reduced motion
+// all lines stand from the beginning. Equal lines give equal bytes.
 func SVG(lines []string) string {
 	var all []line
 	at := 0.5
@@ -53,9 +53,11 @@ func SVG(lines []string) string {
 	whole := at + rest
 	width, height := int(2*border+columns*charWidth), 2*border+lineHeight*len(all)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img">`+"\n",
+		width, height)
 	b.WriteString("<title>A recording of the tour in a terminal</title>\n<style>\n")
-	b.WriteString("text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #d7dce2; white-space: pre }\n")
+	b.WriteString("text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace;\n" +
+		"  fill: #d7dce2; white-space: pre }\n")
 	b.WriteString(".c { fill: #8fd1a6; font-weight: bold }\n")
 	fmt.Fprintf(&b, "@media (prefers-reduced-motion: no-preference) { text { animation: %gs step-end infinite } }\n", whole)
 	for i, l := range all {

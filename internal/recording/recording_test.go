@@ -39,7 +39,7 @@ func TestTheRecordingShowsTheTour(t *testing.T) {
 	}
 	text := textOf(t, got)
 	for _, line := range lines {
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			if !strings.Contains(text, word) {
 				t.Errorf("the recording lacks %q", word)
 			}
