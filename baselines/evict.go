@@ -19,8 +19,8 @@ type evictor struct {
 	fit cluster.Placement // scratch
 }
 
-// run stops jobs so that a job fits as it asked. The tickets are those of all live jobs in their order. It returns the jobs that it
-// stopped, none if no stops on one server make room. They are valid until the next call.
+// run stops jobs so that a job fits as it asked. The tickets are those of all live jobs in their order. It returns the jobs
+// that it stopped, none if no stops on one server make room. They are valid until the next call.
 func (e *evictor) run(tx *cluster.Txn, tickets []ticket, id cluster.JobID) ([]cluster.JobID, error) {
 	s, mark := tx.View(), tx.Mark()
 	own := slices.IndexFunc(tickets, func(t ticket) bool { return t.job == id })
@@ -81,8 +81,8 @@ func preempt(tx *cluster.Txn, jobs []cluster.JobID) error {
 	return nil
 }
 
-// evicts declares the option by which a preemptive order also stops running jobs where the cluster's totals have room. Behind it, a
-// stop must also pay for restarts where run times are told, unless the option gain says otherwise: evictions are many.
+// evicts declares the option by which a preemptive order also stops running jobs where the cluster's totals have room. Behind
+// it, a stop must also pay for restarts where run times are told, unless the option gain says otherwise: evictions are many.
 func (s *Settings) evicts(evict *bool) {
 	s.Bool(evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds no"+
 		" place on its servers; gain is then 4 by default", "own choice, by training windows of openb, Venus and Philly")

@@ -80,7 +80,9 @@ func orders() []Baseline {
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
-					all := preemptive{name: name, order: leftWith, quantum: q.evicting(evict), plan: plan{place: p, amounts: amounts, evict: evict}}
+					all := preemptive{
+						name: name, order: leftWith, quantum: q.evicting(evict), plan: plan{place: p, amounts: amounts, evict: evict},
+					}
 					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 && !evict {
 						return newSRTF(all)
 					}

@@ -19,7 +19,6 @@ type Tune struct {
 	bench bench
 	fit   cluster.Placement
 	alone cluster.Placement
-	trial trial
 	hand  hand
 	ids   []cluster.JobID
 	gpus  []int32

@@ -25,8 +25,8 @@ type lastState struct {
 	running map[string]runs // by name
 }
 
-// append appends the field of the text of a Memory that contains the state, or nothing if there is none, or if it is too long or has
-// names that cannot be saved.
+// append appends the field of the text of a Memory that contains the state, or nothing if there is none, or if it is too long
+// or has names that cannot be saved.
 func (l *lastState) append(b []byte) []byte {
 	if l.servers == nil {
 		return b

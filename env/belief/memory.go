@@ -97,8 +97,8 @@ const longestGap = time.Hour
 // Learn skips a state that is not later, or of which fewer than half of the servers are those of the state before: a caller may
 // have asked about something else. After more than an hour without a state no job counts as ended.
 //
-// The state before may be that of another process, which saved it: jobs that have ended since then teach, too. If the state cannot
-// follow it, because it is not later or of another cluster, Learn begins with this state.
+// The state before may be that of another process, which saved it: jobs that have ended since then teach, too. If the state
+// cannot follow it, because it is not later or of another cluster, Learn begins with this state.
 func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) {
 	if m.restored && (s.Now() <= m.at || !m.sameCluster(s)) {
 		m.lastState = lastState{}

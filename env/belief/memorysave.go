@@ -15,8 +15,8 @@ const MemoryFormat = "clustergym-beliefs"
 const MaxMemory = maxText + maxSpeeds + maxLast
 
 // Save returns what was learned, as a JSON text: the texts of Learner.Save and of Speeds.Save. It also contains, if there was a
-// state, its servers and the jobs that ran, so that those teach that end before a memory that restores the text sees the next state.
-// Equal memories have equal texts.
+// state, its servers and the jobs that ran, so that those teach that end before a memory that restores the text sees the next
+// state. Equal memories have equal texts.
 //
 //	{"format":"clustergym-beliefs","version":1,
 //	"run_times":{"version":1,"learner":"history",...},

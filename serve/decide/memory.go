@@ -158,9 +158,9 @@ func (d *Decider) Record(s *cluster.View, snapshot []byte, a *Answer, away func(
 	m.text = nil
 }
 
-// ReopenLog makes the decision log, if there is one, go on in the file that has its path now, so that a program such as logrotate
-// can move the old file away. The first line of the new file says what was learned until then. ReopenLog logs an error, and the old
-// file goes on.
+// ReopenLog makes the decision log, if there is one, go on in the file that has its path now, so that a program such as
+// logrotate can move the old file away. The first line of the new file says what was learned until then. ReopenLog logs an
+// error, and the old file goes on.
 func (d *Decider) ReopenLog() {
 	m := &d.memory
 	m.mu.Lock()
@@ -197,8 +197,9 @@ func (d *Decider) reopenLog() error {
 // KeepEvery is the least time between two saves of beliefs, except the last.
 const KeepEvery = time.Minute
 
-// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one, if either has changed since the last
-// save, and if that was a minute ago or last is true. Call it now and then, and with last when the work has ended. It logs and counts an error.
+// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one, if either has changed since the
+// last save, and if that was a minute ago or last is true. Call it now and then, and with last when the work has ended. It logs
+// and counts an error.
 func (d *Decider) Keep(last bool) {
 	m := &d.memory
 	m.saving.Lock()

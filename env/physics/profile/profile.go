@@ -105,7 +105,8 @@ func build(c *Coefficients) ([]Family, error) {
 		}
 		f := Family{
 			name: a.name, domain: a.domain,
-			s: job.S, p: job.P, surface: sur.compile(), memo: newMemo(1 << 12), scaled: newMemo(1 << 8), param: a.paramBytes(), activation: a.activation,
+			s: job.S, p: job.P, surface: sur.compile(), memo: newMemo(1 << 12), scaled: newMemo(1 << 8),
+			param: a.paramBytes(), activation: a.activation,
 			layers: a.layers, scaling: scaling, other: 1,
 		}
 		for g := range f.speed {
