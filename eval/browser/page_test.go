@@ -2,6 +2,7 @@ package browser
 
 import (
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,5 +36,18 @@ func TestThePageListsWhatIsAllowed(t *testing.T) {
 		if !strings.Contains(string(text), field) {
 			t.Errorf("the form lacks %s", field)
 		}
+	}
+}
+
+// TestTheProgramForBrowsersBuilds checks that the simulator compiles to WebAssembly, which only make site does otherwise.
+func TestTheProgramForBrowsersBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles the standard library for another platform")
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, "./cmd/clustergym-browser")
+	build.Dir = "../.."
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
 	}
 }
