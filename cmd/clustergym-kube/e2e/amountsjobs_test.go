@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,10 @@ type fakeJobs struct {
 	done  chan struct{} // closed when all jobs have ended
 	fault error         // the first write that failed for another reason than a conflict; read it after done
 	mu    sync.Mutex
+
+	reports   []func() error
+	reporting sync.WaitGroup // reports are written beside the steps, which they would delay
+	busy      atomic.Bool
 }
 
 type fakeJob struct {
@@ -75,7 +80,8 @@ func playJobs(t *testing.T, c *kubetest.Cluster, nodes []*corev1.Node, every tim
 	})
 	go func() {
 		defer close(f.done)
-		for f.left > 0 && f.fault == nil {
+		defer f.reporting.Wait()
+		for f.left > 0 && f.failed() == nil {
 			select {
 			case <-t.Context().Done():
 				return
@@ -85,6 +91,12 @@ func playJobs(t *testing.T, c *kubetest.Cluster, nodes []*corev1.Node, every tim
 		}
 	}()
 	return f
+}
+
+func (f *fakeJobs) failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fault
 }
 
 // step plays what has happened since the last step.
@@ -108,6 +120,14 @@ func (f *fakeJobs) step(ctx context.Context) {
 			continue
 		}
 		writes = append(writes, f.run(ctx, v, cluster.JobID(i), j, now)...)
+	}
+	if len(f.reports) > 0 && f.busy.CompareAndSwap(false, true) {
+		reports := f.reports
+		f.reports = nil
+		f.reporting.Go(func() {
+			defer f.busy.Store(false)
+			f.write(reports)
+		})
 	}
 	f.write(writes)
 }
@@ -147,7 +167,7 @@ func (f *fakeJobs) run(ctx context.Context, v *mirror.View, id cluster.JobID, j 
 	if now.Sub(j.reported) >= f.every {
 		j.reported = now
 		speed := physics.Throughput(f.model, &v.State.View, id)
-		writes = append(writes, func() error { return f.report(ctx, pods[0], speed, now) })
+		f.reports = append(f.reports, func() error { return f.report(ctx, pods[0], speed, now) })
 	}
 	return writes
 }
