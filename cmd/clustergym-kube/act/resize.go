@@ -20,8 +20,9 @@ type Resizing struct {
 	Annotation, Value string
 }
 
-// Resize resizes pods through the subresource resize, whether or not they run. It returns one error for each, nil if the API server
-// has accepted the new resources or the pod is gone. The kubelet may take its time, or find that its node has too little.
+// Resize resizes pods through the subresource resize, whether or not they run. It returns one error for each, nil if the API
+// server has accepted the new resources or the pod is gone. The kubelet may take its time, or find that its node has too
+// little.
 func (a *Actor) Resize(ctx context.Context, all []Resizing) []error {
 	return a.each(len(all), func(i int) error {
 		r := &all[i]

@@ -37,8 +37,8 @@ const (
 
 const amountsForm = "lines such as team-a: cpu=0.5..4 memory=1..2, with factors from 0.1 to 1 and from 1 to 100"
 
-// readAmounts reads the bounds by namespace: a line for each, such as "team-a: cpu=1..4 memory=1..2". A resource that is not named
-// stays as requested.
+// readAmounts reads the bounds by namespace: a line for each, such as "team-a: cpu=1..4 memory=1..2". A resource that is not
+// named stays as requested.
 func readAmounts(text string) (map[string]amountBounds, error) {
 	all := map[string]amountBounds{}
 	for i, line := range strings.Split(text, "\n") {
@@ -54,7 +54,7 @@ func readAmounts(text string) (map[string]amountBounds, error) {
 			return nil, fmt.Errorf("line %d names %q again, want each namespace once", i+1, space)
 		}
 		b := amountBounds{stretch{1, 1}, stretch{1, 1}}
-		for _, field := range strings.Fields(rest) {
+		for field := range strings.FieldsSeq(rest) {
 			name, bounds, _ := strings.Cut(field, "=")
 			low, high, ok := strings.Cut(bounds, "..")
 			least, errLow := strconv.ParseFloat(low, 64)
@@ -124,14 +124,15 @@ func (a *amounts) of(j *mirror.Job, now cluster.Placement) (least, most cluster.
 	return least, most
 }
 
-// A gang whose reading is worse by the fraction worse than with other amounts gets those back, and keeps them for the time pinned.
+// A gang whose reading is worse by the fraction worse than with other amounts gets those back, and keeps them for the time
+// pinned.
 const (
 	worse  = 0.05
 	pinned = time.Hour
 )
 
-// judge pins the running gangs that are slower with the amounts that they hold than they were with others, on as many servers of the
-// same kind.
+// judge pins the running gangs that are slower with the amounts that they hold than they were with others, on as many servers
+// of the same kind.
 func (a *amounts) judge(v *mirror.View, now time.Time) (slower []string) {
 	maps.DeleteFunc(a.pins, func(_ string, p pin) bool { return !now.Before(p.until) })
 	maps.DeleteFunc(a.failed, func(_ string, at time.Time) bool { return now.Sub(at) >= sparing })
@@ -238,7 +239,8 @@ func (l *Loop) resize(ctx context.Context, all []holding, now time.Time) (failed
 		}
 		l.metrics.resized.WithLabelValues(result).Inc()
 	}
-	byGang := slices.CompactFunc(slices.SortedFunc(slices.Values(all), func(a, b holding) int { return cmp.Compare(a.gang, b.gang) }),
+	byGang := slices.CompactFunc(
+		slices.SortedFunc(slices.Values(all), func(a, b holding) int { return cmp.Compare(a.gang, b.gang) }),
 		func(a, b holding) bool { return a.gang == b.gang })
 	for _, h := range byGang {
 		if !failed[h.gang] {

@@ -176,7 +176,8 @@ func (l *Loop) bindAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// bind binds the pods of several gangs concurrently, with what they shall hold. It leaves out a gang of which a pod cannot hold that.
+// bind binds the pods of several gangs concurrently, with what they shall hold. It leaves out a gang of which a pod cannot hold
+// that.
 func (l *Loop) bind(ctx context.Context, r *round, gangs []gangBinding, now time.Time) error {
 	var all []act.Binding
 	var hold []holding

@@ -75,7 +75,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		{m.unbound, []string{"elsewhere", "gone", "unknown", "other"}},
 		{m.stopped, []string{"policy", "reclaim", "budget", "incomplete"}},
 		{m.held, []string{"stops", "protected", "starving", "no-room"}},
-		{m.scaled, []string{"ok", "rigid", "error"}}, {m.resized, []string{"ok", "error"}}, {m.loans, []string{"lent", "recalled", "returned"}},
+		{m.scaled, []string{"ok", "rigid", "error"}}, {m.resized, []string{"ok", "error"}},
+		{m.loans, []string{"lent", "recalled", "returned"}},
 		{m.compared, []string{firstPolicy, firstOther, firstSame}},
 	} {
 		for _, label := range x.labels {

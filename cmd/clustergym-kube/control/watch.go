@@ -132,7 +132,8 @@ func (w *watch) update(was, is any) {
 	w.poke()
 }
 
-// onlyReports reports whether two states of a pod differ in the throughput that it reports, and in nothing else that a round reads.
+// onlyReports reports whether two states of a pod differ in the throughput that it reports, and in nothing else that a round
+// reads.
 func onlyReports(a, b *corev1.Pod) bool {
 	if a.Annotations[measure.Annotation] == b.Annotations[measure.Annotation] {
 		return false

@@ -137,8 +137,8 @@ func (k *Readings) report(ctx context.Context, j *mirror.Job, g *gang, now time.
 	return best
 }
 
-// total returns the sum of the samples of a gang's pods. If only some of several pods have samples, one alone speaks for the gang,
-// and otherwise the sum would be too small, so that ok is false.
+// total returns the sum of the samples of a gang's pods. If only some of several pods have samples, one alone speaks for the
+// gang, and otherwise the sum would be too small, so that ok is false.
 func total(j *mirror.Job, samples map[Pod]Sample) (r reported, ok bool) {
 	n := 0
 	for _, pod := range j.Bound {

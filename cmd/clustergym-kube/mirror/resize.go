@@ -63,7 +63,8 @@ func (c *Config) Held(pod *corev1.Pod) cluster.Amount {
 func (c *Config) perGPU(a amount) cluster.Amount {
 	n := max(a.gpus, 1)
 	return cluster.Amount{
-		GPUMilli: cluster.WholeGPU, CPUMilli: int32(min(up(a.cpuMilli, n), mostMilli)), MemMiB: int32(min(up(a.memBytes, n*mib), mostMiB)),
+		GPUMilli: cluster.WholeGPU, CPUMilli: int32(min(up(a.cpuMilli, n), mostMilli)),
+		MemMiB: int32(min(up(a.memBytes, n*mib), mostMiB)),
 	}
 }
 
@@ -127,10 +128,10 @@ func resizing(pod *corev1.Pod) bool {
 	return false
 }
 
-// Resized returns the container of a pod that has its GPUs, and the requests and limits of CPU and memory with which the pod holds
-// an amount for each of its GPUs; ok is false if it holds that already, or cannot be resized. What other containers request stays.
-// A limit that equals the request keeps doing so, because the quality-of-service class of a pod cannot change; another limit rises
-// if it would be below the request.
+// Resized returns the container of a pod that has its GPUs, and the requests and limits of CPU and memory with which the pod
+// holds an amount for each of its GPUs; ok is false if it holds that already, or cannot be resized. What other containers
+// request stays. A limit that equals the request keeps doing so, because the quality-of-service class of a pod cannot change;
+// another limit rises if it would be below the request.
 func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string, r corev1.ResourceRequirements, ok bool) {
 	held := c.Held(pod)
 	if held.CPUMilli == want.CPUMilli && held.MemMiB == want.MemMiB || c.resizable(pod) != "" {
