@@ -121,9 +121,13 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 
 // readings makes the loop read what gangs report. It returns the poller of Prometheus, nil if there is none.
 func (o *options) readings(c *connected, registry prometheus.Registerer, log *slog.Logger) (p *measure.Poller, err error) {
+	queries, err := measure.NewQueries(registry)
+	if err != nil {
+		return nil, err
+	}
 	var samples func() map[measure.Pod]measure.Sample
 	if o.prometheus.URL != "" {
-		if p, err = measure.NewPoller(o.prometheus, registry, log); err != nil {
+		if p, err = measure.NewPoller(o.prometheus, queries, log); err != nil {
 			return nil, err
 		}
 		samples = p.Samples

@@ -43,8 +43,21 @@ type Poller struct {
 	failing bool
 }
 
+// NewQueries returns the counter of queries, which it registers. It is 0 where there is no poller.
+func NewQueries(r prometheus.Registerer) (*prometheus.CounterVec, error) {
+	queries := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "clustergym_kube_prometheus_queries_total", Help: "Queries for measured throughputs, by what came of them.",
+	}, []string{"result"})
+	queries.WithLabelValues("ok")
+	queries.WithLabelValues("failed")
+	if err := r.Register(queries); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return queries, nil
+}
+
 // NewPoller checks the configuration and returns a poller that has not asked yet.
-func NewPoller(c Prometheus, registry prometheus.Registerer, log *slog.Logger) (*Poller, error) {
+func NewPoller(c Prometheus, queries *prometheus.CounterVec, log *slog.Logger) (*Poller, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
 		return nil, fmt.Errorf("prometheus: URL %q, want http or https, a host, and neither a user nor a query", c.URL)
@@ -66,22 +79,13 @@ func NewPoller(c Prometheus, registry prometheus.Registerer, log *slog.Logger) (
 			return nil, fmt.Errorf("prometheus: %s: no certificate, want PEM", c.CA)
 		}
 	}
-	p := &Poller{
-		Prometheus: c, at: strings.TrimRight(c.URL, "/") + "/api/v1/query", log: log,
+	return &Poller{
+		Prometheus: c, queries: queries, at: strings.TrimRight(c.URL, "/") + "/api/v1/query", log: log,
 		client: &http.Client{
 			Transport:     &http.Transport{TLSClientConfig: trust, Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // none gets the token
 		},
-		queries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "clustergym_kube_prometheus_queries_total", Help: "Queries for measured throughputs, by what came of them.",
-		}, []string{"result"}),
-	}
-	p.queries.WithLabelValues("ok")
-	p.queries.WithLabelValues("failed")
-	if err := registry.Register(p.queries); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	return p, nil
+	}, nil
 }
 
 // Run asks the server periodically until the context ends.

@@ -39,7 +39,11 @@ func serving(t *testing.T, handler http.HandlerFunc) Prometheus {
 
 func poller(t *testing.T, c Prometheus) *Poller {
 	t.Helper()
-	p, err := NewPoller(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	queries, err := NewQueries(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPoller(c, queries, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +146,7 @@ func TestBadPollers(t *testing.T) {
 	} {
 		bad := good
 		c.change(&bad)
-		if _, err := NewPoller(bad, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), c.err) {
+		if _, err := NewPoller(bad, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.err)
 		}
 	}
