@@ -23,12 +23,12 @@ import (
 // trainingSpace is the namespace of the training's manifests.
 const trainingSpace = "clustergym-training"
 
-// smallRecipe trains for a few seconds.
+// smallRecipe trains for long enough that pods can come and go meanwhile, also on an idle machine.
 const smallRecipe = `scenario: embedded-small-v1
 train:
-  updates: 10
-  expert: 10
-  every: 1
+  updates: 60
+  expert: 60
+  every: 20
   window: 6
   prior: srsf+menu+move
   validation: 1
@@ -69,13 +69,15 @@ func TestTraining(t *testing.T) {
 	k := newKubelets(t, c, program)
 	k.apply(smallRecipe)
 
+	var both []*runningPod
 	k.until("a worker labels and the learner has labels", func() bool {
+		both = k.running("worker")
 		labels, _ := filepath.Glob(filepath.Join(k.volume("run"), "run", "labels", "*", "*.safetensors"))
-		return len(labels) > 3 && len(k.running("worker")) == 2
+		return len(labels) > 3 && len(both) == 2
 	})
-	first := k.running("worker")[0].name
+	first := both[0].name
 	k.kubectl("delete", "pod", first, "--wait=false")
-	if err := k.running("worker")[1].cmd.Process.Kill(); err != nil {
+	if err := both[1].cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	k.kubectl("patch", "job", "clustergym-workers", "--type=merge", "-p", `{"spec": {"completions": 3, "parallelism": 3}}`)
@@ -235,14 +237,14 @@ func (k *kubelets) complete(job string) bool {
 // until does what kubelets do until a state is reached.
 func (k *kubelets) until(what string, reached func() bool) {
 	k.t.Helper()
-	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		k.sync()
 		if reached() {
 			return
 		}
 		if time.Now().After(deadline) {
 			out, _ := k.c.Kubectl("get", "jobs,pods,events", "-n", trainingSpace)
-			k.t.Fatalf("not within 10 minutes: %s\n%s", what, out)
+			k.t.Fatalf("not within 4 minutes: %s\n%s", what, out)
 		}
 	}
 }
