@@ -25,26 +25,39 @@ nodes, pods and jobs.`,
 // intakeFlags are the flags of all commands that make snapshots.
 type intakeFlags struct {
 	now      string
+	zero     string
 	maxBytes int64
 }
 
 func (o *intakeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.now, "now", "", "when the input was printed, such as 2026-11-24T08:00:00Z (default the present)")
+	cmd.Flags().StringVar(&o.zero, "zero", "", "instant from which times count, such as 2026-01-01T00:00:00Z; the same in all snapshots"+
+		" for a server that learns (default the submission of the oldest job)")
 	cmd.Flags().Int64Var(&o.maxBytes, "max-bytes", 256<<20, "largest file to read, in bytes")
 }
 
-func (o *intakeFlags) time() (time.Time, error) {
+func (o *intakeFlags) clock() (c intake.Clock, err error) {
 	if o.maxBytes < 1 {
-		return time.Time{}, cmdline.Usage("--max-bytes %d: want at least 1", o.maxBytes)
+		return c, cmdline.Usage("--max-bytes %d: want at least 1", o.maxBytes)
 	}
 	if o.now == "" {
-		return time.Now(), nil
+		c.Now = time.Now()
+	} else if c.Now, err = clockFlag("--now", o.now); err != nil {
+		return c, err
 	}
-	now, err := time.Parse(time.RFC3339, o.now)
+	if o.zero != "" {
+		c.Zero, err = clockFlag("--zero", o.zero)
+	}
+	return c, err
+}
+
+// clockFlag reads the value of a flag.
+func clockFlag(name, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, cmdline.Usage("--now %q: want a time such as 2026-11-24T08:00:00Z", o.now)
+		return at, cmdline.Usage("%s %q: want a time such as 2026-11-24T08:00:00Z", name, text)
 	}
-	return now, nil
+	return at, nil
 }
 
 type kubectlOptions struct {
@@ -84,7 +97,7 @@ Warnings on standard error say what the snapshot cannot represent: one line for 
 }
 
 func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
-	now, err := opts.time()
+	clock, err := opts.clock()
 	if err != nil {
 		return err
 	}
@@ -96,7 +109,7 @@ func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
 		return err
 	}
 	defer done()
-	from := intake.Kubectl{GPU: opts.gpu, TypeLabel: opts.kind, RackLabel: opts.rack, MaxBytes: opts.maxBytes, Now: now}
+	from := intake.Kubectl{GPU: opts.gpu, TypeLabel: opts.kind, RackLabel: opts.rack, MaxBytes: opts.maxBytes, Clock: clock}
 	result, err := from.Read(files...)
 	if err != nil {
 		return err
@@ -143,7 +156,7 @@ Warnings on standard error say what the snapshot cannot represent: one line for 
 }
 
 func runSnapshotSlurm(a *app, opts slurmOptions) error {
-	now, err := opts.time()
+	clock, err := opts.clock()
 	if err != nil {
 		return err
 	}
@@ -152,7 +165,7 @@ func runSnapshotSlurm(a *app, opts slurmOptions) error {
 		return err
 	}
 	defer done()
-	from := intake.Slurm{LimitAsEstimate: opts.limit, MaxBytes: opts.maxBytes, Now: now}
+	from := intake.Slurm{LimitAsEstimate: opts.limit, MaxBytes: opts.maxBytes, Clock: clock}
 	result, err := from.Read(files[0], files[1])
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ func TestSnapshotsOfClusters(t *testing.T) {
 	if piped.code != cmdline.CodeOK || piped.out != whole.out {
 		t.Errorf("on standard input: exit code %d\n%s", piped.code, piped.talk)
 	}
+	later := must(t, slices.Concat([]string{"snapshot", "kubectl", at("kubectl.json"), "--zero", "2026-11-01T08:00:00Z"}, now)...)
+	contains(t, later.out, `"now_s":1987200,`)
 	contains(t, piped.talk, `{"warning":"pods with scheduling gates, left out: 1, for example nlp/queued"}`)
 }
 
@@ -50,6 +52,9 @@ func TestSnapshotRefusesWhatItCannotRead(t *testing.T) {
 		{[]string{"kubectl", "none.json"}, cmdline.CodeError, "none.json"},
 		{[]string{"kubectl", nodes}, cmdline.CodeError, nodes + ": line 260: items: missing, want a list"},
 		{[]string{"kubectl", "--now", "today", nodes}, cmdline.CodeUsage, "--now"},
+		{[]string{"kubectl", "--zero", "today", nodes}, cmdline.CodeUsage, "--zero"},
+		{[]string{"kubectl", "--now", "2026-11-24T08:00:00Z", "--zero", "2026-11-24T07:59:00Z", filepath.Join("testdata", "snapshot", "kubectl.json")},
+			cmdline.CodeError, "oldest job"},
 		{[]string{"kubectl", "--max-bytes", "0", nodes}, cmdline.CodeUsage, "--max-bytes"},
 		{[]string{"kubectl", "--max-bytes", "99", nodes}, cmdline.CodeError, nodes + ": more than 99 bytes"},
 		{[]string{"slurm", "--nodes", nodes}, cmdline.CodeUsage, "jobs"},

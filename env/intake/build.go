@@ -35,9 +35,14 @@ const (
 	longestHeld = math.MaxInt64 / 4         // GPU-time of a job, 73 GPU-years: no sum overflows
 )
 
-// build returns the State of the servers and jobs at the time now. Its clock starts when the oldest job was submitted. The State
-// contains the jobs in the order of their submission.
-func build(servers []server, jobs []job, now time.Time, told *notes) (*cluster.State, error) {
+// Clock says when the input was printed, and the instant from which the State counts times: Zero, which must not be later than the
+// submission of any job, or, without it, the submission of the oldest job. If several snapshots are to be compared, as by a server
+// that learns from one to the next, all need the same Zero.
+type Clock struct{ Now, Zero time.Time }
+
+// build returns the State of the servers and jobs. It contains the jobs in the order of their submission.
+func build(servers []server, jobs []job, c Clock, told *notes) (*cluster.State, error) {
+	now := c.Now
 	makeRoom(servers, jobs)
 	spec := cluster.Spec{}
 	for i := range servers {
@@ -46,6 +51,13 @@ func build(servers []server, jobs []job, now time.Time, told *notes) (*cluster.S
 	zero := now
 	for i := range jobs {
 		zero = earlier(zero, jobs[i].settle(now, told))
+	}
+	if !c.Zero.IsZero() {
+		if c.Zero.After(zero) || zero.Sub(c.Zero) > longestAge {
+			return nil, fmt.Errorf("times count from %s, but the oldest job was submitted, or the input printed, at %s: want an instant"+
+				" before, by 50 years at most", c.Zero.UTC().Format(time.RFC3339), zero.UTC().Format(time.RFC3339))
+		}
+		zero = c.Zero
 	}
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Or(a.submit.Compare(b.submit), cmp.Compare(a.Name, b.Name)) })
 	named := map[string]bool{}

@@ -14,13 +14,14 @@ var now = time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
 
 func readKubectl(text string) (*Result, error) {
 	c := Kubectl{
-		GPU: "nvidia.com/gpu", TypeLabel: "nvidia.com/gpu.product", RackLabel: "topology.kubernetes.io/rack", MaxBytes: 1 << 20, Now: now,
+		GPU: "nvidia.com/gpu", TypeLabel: "nvidia.com/gpu.product", RackLabel: "topology.kubernetes.io/rack", MaxBytes: 1 << 20,
+		Clock: Clock{Now: now},
 	}
 	return c.Read(File{"pods.json", strings.NewReader(text)})
 }
 
 func readSlurm(nodes, jobs string) (*Result, error) {
-	c := Slurm{MaxBytes: 1 << 20, Now: now}
+	c := Slurm{MaxBytes: 1 << 20, Clock: Clock{Now: now}}
 	return c.Read(File{"nodes.json", strings.NewReader(nodes)}, File{"squeue.json", strings.NewReader(jobs)})
 }
 

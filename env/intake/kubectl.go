@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/strictjson"
@@ -17,7 +16,7 @@ type Kubectl struct {
 	GPU                  string // the resource that counts GPUs
 	TypeLabel, RackLabel string // labels of nodes: the type of their GPUs and their rack; "" for none
 	MaxBytes             int64  // of each file
-	Now                  time.Time
+	Clock
 }
 
 // kubeCluster is the objects of a Kubernetes cluster.
@@ -183,5 +182,5 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	for _, g := range k.gangs() {
 		jobs = append(jobs, k.jobsOf(g, where)...)
 	}
-	return build(k.servers(where.nodes), jobs, k.Now, &k.told)
+	return build(k.servers(where.nodes), jobs, k.Clock, &k.told)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/strictjson"
@@ -15,7 +14,7 @@ import (
 type Slurm struct {
 	LimitAsEstimate bool  // whether a job's time limit counts as its estimate
 	MaxBytes        int64 // of each file
-	Now             time.Time
+	Clock
 }
 
 // slurmCluster is the nodes with GPUs of a Slurm cluster, and its jobs.
@@ -63,7 +62,7 @@ func (c *Slurm) Read(nodes, jobs File) (*Result, error) {
 			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others count as free", k.nodes[i].name)
 		}
 	}
-	state, err := build(k.servers, k.jobs, c.Now, &k.told)
+	state, err := build(k.servers, k.jobs, c.Clock, &k.told)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", nodes.Name, jobs.Name, err)
 	}

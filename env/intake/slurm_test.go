@@ -101,7 +101,7 @@ func TestSlurmNodesBecomeServers(t *testing.T) {
 	if spec := s.Spec(0); spec.User != "u" || spec.Tenant != "t" || spec.Request != (cluster.Amount{GPUMilli: 1000, CPUMilli: 1000, MemMiB: 1024}) {
 		t.Errorf("%+v", spec)
 	}
-	c := Slurm{LimitAsEstimate: true, MaxBytes: 1 << 20, Now: now}
+	c := Slurm{LimitAsEstimate: true, MaxBytes: 1 << 20, Clock: Clock{Now: now}}
 	r, err = c.Read(File{"n", strings.NewReader(nodes)}, File{"j", strings.NewReader(slurmList("jobs", slurmJobOf(3, "PENDING", asks(1, 1, ""))))})
 	if err != nil || r.State.Spec(0).Estimate != time.Hour {
 		t.Errorf("with the limit as the estimate: %v", err)
