@@ -125,6 +125,6 @@ func (s *Settings) quantum(q *quantum) {
 		" stopped at once"+predicted,
 		"own choice; the 4 of las by validation windows of Venus, Philly and their mix with restarts of 1 and 30 minutes")
 	s.Float(&q.gain, "gain", -1, 1000, "a job is stopped only for one that the order puts ahead of it even if that one took longer"+
-		" by so many times what restarts take"+predicted,
+		" by so many times what restarts take"+predicted+", or 4 with evict=true",
 		"cost of switching after Asawa and Teneketzis (IEEE TAC 1996); the 4 by validation windows of Philly and of its mix with Venus")
 }
