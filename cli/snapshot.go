@@ -31,8 +31,8 @@ type intakeFlags struct {
 
 func (o *intakeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.now, "now", "", "when the input was printed, such as 2026-11-24T08:00:00Z (default the present)")
-	cmd.Flags().StringVar(&o.zero, "zero", "", "instant from which times count, such as 2026-01-01T00:00:00Z; the same in all snapshots"+
-		" for a server that learns (default the submission of the oldest job)")
+	cmd.Flags().StringVar(&o.zero, "zero", "", "instant from which times count, such as 2026-01-01T00:00:00Z; the same in all"+
+		" snapshots for a server that learns (default the submission of the oldest job)")
 	cmd.Flags().Int64Var(&o.maxBytes, "max-bytes", 256<<20, "largest file to read, in bytes")
 }
 

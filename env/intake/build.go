@@ -35,9 +35,9 @@ const (
 	longestHeld = math.MaxInt64 / 4         // GPU-time of a job, 73 GPU-years: no sum overflows
 )
 
-// Clock says when the input was printed, and the instant from which the State counts times: Zero, which must not be later than the
-// submission of any job, or, without it, the submission of the oldest job. If several snapshots are to be compared, as by a server
-// that learns from one to the next, all need the same Zero.
+// Clock says when the input was printed, and the instant from which the State counts times: Zero, which must not be later than
+// the submission of any job, or, without it, the submission of the oldest job. If several snapshots are to be compared, as by a
+// server that learns from one to the next, all need the same Zero.
 type Clock struct{ Now, Zero time.Time }
 
 // build returns the State of the servers and jobs. It contains the jobs in the order of their submission.
