@@ -80,18 +80,3 @@ func preempt(tx *cluster.Txn, jobs []cluster.JobID) error {
 	}
 	return nil
 }
-
-// evicts declares the option by which a preemptive order also stops running jobs where the cluster's totals have room. Behind
-// it, a stop must also pay for restarts where run times are told, unless the option gain says otherwise: evictions are many.
-func (s *Settings) evicts(evict *bool) {
-	s.Bool(evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds no"+
-		" place on its servers; gain is then 4 by default", "own choice, by training windows of openb, Venus and Philly")
-}
-
-// evicting returns the quantum of an order that evicts, or does not.
-func (q quantum) evicting(evict bool) quantum {
-	if evict && q.gain < 0 {
-		q.gain = predictedGain
-	}
-	return q
-}

@@ -76,8 +76,6 @@ func declareGittins(s *Settings) maker {
 	s.Int(&c.Window, "window", 1, 1<<16, "jobs that ended last that it remembers", "own choice")
 	var q quantum
 	s.quantum(&q)
-	var evict bool
-	s.evicts(&evict)
 	placer := s.Placer(bestFit)
 	return func(name string) cluster.Scheduler {
 		o := gittins.New(c)
@@ -87,7 +85,6 @@ func declareGittins(s *Settings) maker {
 			return rank + held(s, id, extra), err
 		}
 		p.plan.place, p.plan.amounts = placer()
-		p.plan.evict = evict
 		return p
 	}
 }

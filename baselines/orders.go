@@ -74,16 +74,13 @@ func orders() []Baseline {
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
 			func(s *Settings) maker {
-				q, evict := quantum{times: -1, gain: -1}, false
+				q := quantum{times: -1, gain: -1}
 				s.quantum(&q)
-				s.evicts(&evict)
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					p, amounts := placer()
-					all := preemptive{
-						name: name, order: leftWith, quantum: q.evicting(evict), plan: plan{place: p, amounts: amounts, evict: evict},
-					}
-					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 && !evict {
+					all := preemptive{name: name, order: leftWith, quantum: q, plan: plan{place: p, amounts: amounts}}
+					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 && !q.evict {
 						return newSRTF(all)
 					}
 					return &all
@@ -110,15 +107,12 @@ func orders() []Baseline {
 				s.Duration(&l.first, "first", "GPU-time at which a job leaves the highest of the levels that double",
 					"own choice, by validation windows of Venus, Philly and their mix")
 				s.quantum(&q)
-				var evict bool
-				s.evicts(&evict)
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					levels, p := l, &preemptive{name: name, quantum: q}
 					levels.first = max(levels.first, time.Second)
 					p.order, p.alarm = levels.order, levels.sinks
 					p.plan.place, p.plan.amounts = placer()
-					p.plan.evict = evict
 					return p
 				}
 			},
@@ -172,15 +166,13 @@ func (s *Settings) list(l *list, byDefault string) maker {
 // preemptiveOf declares a preemptive order that uses the given placer by default.
 func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 	return func(s *Settings) maker {
-		q, evict := quantum{times: -1, gain: -1}, false
+		q := quantum{times: -1, gain: -1}
 		s.quantum(&q)
-		s.evicts(&evict)
 		placer := s.Placer(placer)
 		return func(name string) cluster.Scheduler {
 			made := *p
-			made.name, made.quantum = name, q.evicting(evict)
+			made.name, made.quantum = name, q
 			made.plan.place, made.plan.amounts = placer()
-			made.plan.evict = evict
 			return &made
 		}
 	}

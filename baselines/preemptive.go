@@ -37,7 +37,7 @@ func (p *preemptive) Reset(seed uint64) error {
 		p.learn.Reset(seed)
 	}
 	p.quantum.reset()
-	p.plan.reset(seed)
+	p.plan.reset(seed, p.quantum.evict)
 	return nil
 }
 
@@ -112,9 +112,9 @@ type plan struct {
 	evictor evictor
 }
 
-func (p *plan) reset(seed uint64) {
+func (p *plan) reset(seed uint64, evict bool) {
 	p.place.Reset(seed)
-	p.evictor = evictor{}
+	p.evict = evict
 	p.barred, p.refused = map[cluster.JobID]bool{}, map[placement.Kind]bool{}
 }
 
@@ -171,10 +171,8 @@ func (p *plan) choose(s *cluster.View) {
 // true. A placer that may ask profiles is slow. With such a placer, apply goes on after a miss, does not try a kind of jobs
 // again that was refused once, and bars all jobs that have not started.
 func (p *plan) apply(tx *cluster.Txn) (missed bool, err error) {
-	for _, id := range p.stop {
-		if err := tx.Preempt(id); err != nil {
-			return false, err
-		}
+	if err := preempt(tx, p.stop); err != nil {
+		return false, err
 	}
 	s := tx.View()
 	clear(p.refused)

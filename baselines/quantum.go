@@ -17,9 +17,12 @@ import (
 // After that, a running job is stopped only for a waiting one that is ahead of it by more than gain restarts. Such a cost of
 // switching is charged to the job that would be switched to in the index policies of Asawa and Teneketzis (Multi-armed bandits
 // with switching penalties, IEEE Transactions on Automatic Control 41(3), 1996).
+//
+// The option evict is declared here, too, because it changes the default of gain.
 type quantum struct {
 	times   float64                         // 0 lets a job be stopped at once; below 0: see chosen
-	gain    float64                         // 0 lets a job be stopped for any job ahead of it; below 0: see chosen
+	gain    float64                         // 0 lets a job be stopped for any job ahead of it; below 0: see gained
+	evict   bool                            // whether jobs are also stopped where only single servers lack room, see evictor
 	cost    time.Duration                   // the longest restart seen so far
 	begun   map[cluster.JobID]time.Duration // when jobs were started whose restart has not been seen
 	stopped map[cluster.JobID]bool          // jobs that were stopped and whose loss has not been seen
@@ -46,9 +49,18 @@ func chosen(setting float64, s *cluster.View, predicted float64) float64 {
 	return 0
 }
 
+// gained returns by how many restarts a job must be ahead of one that is stopped for it. Evictions are many, so that each must pay
+// for a restart also where run times are told.
+func (q *quantum) gained(s *cluster.View) float64 {
+	if q.evict && q.gain < 0 {
+		return predictedGain
+	}
+	return chosen(q.gain, s, predictedGain)
+}
+
 // used reports whether jobs are kept from being stopped at all. Where the cluster forbids preemption, nothing needs to.
 func (q *quantum) used(s *cluster.View) bool {
-	return !s.NoPreemption() && (chosen(q.times, s, predictedQuantum) > 0 || chosen(q.gain, s, predictedGain) > 0)
+	return !s.NoPreemption() && (chosen(q.times, s, predictedQuantum) > 0 || q.gained(s) > 0)
 }
 
 func (q *quantum) reset() {
@@ -107,7 +119,7 @@ func (q *quantum) extra(s *cluster.View, id cluster.JobID) time.Duration {
 	if s.Phase(id) == cluster.Running {
 		return 0
 	}
-	return q.restarts(chosen(q.gain, s, predictedGain))
+	return q.restarts(q.gained(s))
 }
 
 // restarts returns how long so many restarts take.
@@ -127,4 +139,6 @@ func (s *Settings) quantum(q *quantum) {
 	s.Float(&q.gain, "gain", -1, 1000, "a job is stopped only for one that the order puts ahead of it even if that one took longer"+
 		" by so many times what restarts take"+predicted+", or 4 with evict=true",
 		"cost of switching after Asawa and Teneketzis (IEEE TAC 1996); the 4 by validation windows of Philly and of its mix with Venus")
+	s.Bool(&q.evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds no"+
+		" place on its servers; gain is then 4 by default", "own choice, by training windows of openb, Venus and Philly")
 }
