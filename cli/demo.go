@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -144,18 +143,13 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 		return err
 	}
 	result.Report = compared.Report
-	if err := result.measure(at("report"), episodes); err != nil {
-		return errors.Join(err, compared.verdict())
-	}
+	result.measure(compared.results, episodes)
 	return errors.Join(result.print(a), compared.verdict())
 }
 
-// measure compares the results of an evaluation with the optimum of the episodes, of which the test windows are the last.
-func (d *demonstrated) measure(dir string, episodes []toy.Episode) error {
-	results, err := demoResults(filepath.Join(dir, "results.jsonl"))
-	if err != nil {
-		return err
-	}
+// measure compares results, in the order of windows for each policy, with the optimum of the episodes, of which the test windows are
+// the last.
+func (d *demonstrated) measure(results []eval.Result, episodes []toy.Episode) {
 	d.Rows = []demoRow{{Policy: "the optimum"}}
 	var order []string
 	by := map[string][]eval.Result{}
@@ -179,27 +173,6 @@ func (d *demonstrated) measure(dir string, episodes []toy.Episode) error {
 		row.Above = row.Mean/best - 1
 		d.Rows[0].Mean, d.Rows[0].Best = best, d.Windows
 		d.Rows = append(d.Rows, row)
-	}
-	return nil
-}
-
-// demoResults reads the results of an evaluation, in the order of windows for each policy.
-func demoResults(path string) ([]eval.Result, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read results: %w", err)
-	}
-	defer f.Close()
-	var all []eval.Result
-	for d := json.NewDecoder(f); ; {
-		var r eval.Result
-		switch err := d.Decode(&r); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, fmt.Errorf("read results %s: %w", path, err)
-		}
-		all = append(all, r)
 	}
 }
 

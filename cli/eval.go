@@ -128,6 +128,8 @@ type evaluated struct {
 	Latency     []latency         `json:"decision_latency"`
 	Failed      []string          `json:"failed,omitempty"` // cases, each with its error
 	Gate        []eval.Verdict    `json:"gate,omitempty"`
+
+	results []eval.Result // those of results.jsonl
 }
 
 func runEval(ctx context.Context, a *app, opts evalOptions) error {

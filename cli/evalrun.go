@@ -64,6 +64,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	}
 	out := &evaluated{Out: plan.Journal, Latency: latencies(results), Failed: failed}
 	results = plan.Complete(results)
+	out.results = results
 	if out.Comparisons, err = eval.CompareAll(results, opts.baseline); err != nil {
 		if len(failed) > 0 { // all cases of the baseline may have failed
 			return nil, out.verdict()
