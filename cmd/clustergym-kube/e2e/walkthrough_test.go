@@ -101,9 +101,11 @@ func newWalk(t *testing.T, c *kubetest.Cluster) *walk {
 esac
 exec $ASSETS/kubectl "$@"
 `,
-		// The program listens on a free port, because 8080 may be in use.
-		"curl": `url=${!#}
-exec 3<> /dev/tcp/$(cat $BIN/metrics) && printf 'GET /%s HTTP/1.0\r\n\r\n' "${url##*/}" >&3 && sed $'1,/^\r$/d' <&3
+		// The program listens on a free port, because 8080 may be in use. As curl does, the request names the host of the URL: without
+		// a token the program serves metrics only to those that name this machine.
+		"curl": `url=${!#} host=${url#*://}
+exec 3<> /dev/tcp/$(cat $BIN/metrics) &&
+printf 'GET /%s HTTP/1.0\r\nHost: %s\r\n\r\n' "${url##*/}" "${host%%/*}" >&3 && sed $'1,/^\r$/d' <&3
 `,
 	} {
 		text := "#!/usr/bin/env bash\n" + strings.NewReplacer("$ASSETS", kubetest.Assets(t), "$BIN", w.bin).Replace(script)
