@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +99,7 @@ func (a *amounts) boundsOf(j *mirror.Job) (b amountBounds, ok bool) {
 		b, ok = a.bounds[elsewhere]
 	}
 	_, failed := a.failed[j.Spec.Name]
-	return b, ok && j.Fixed == "" && !j.Resizing && !failed
+	return b, ok && !j.Fixed && !j.Resizing && !failed
 }
 
 // of returns what a worker of a gang may hold. The placement is that of a running gang.
@@ -179,11 +178,11 @@ func (a *amounts) restore(v *mirror.View) {
 	}
 }
 
-// holding is what a pod shall hold for each of its GPUs.
+// holding is what a pod shall hold for each of its GPUs, and the resizing that gives it to the pod.
 type holding struct {
 	gang   string
-	pod    *corev1.Pod
 	amount cluster.Amount
+	act.Resizing
 }
 
 // holdings returns what bindings shall give to their pods, for pods that hold something else.
@@ -200,8 +199,11 @@ func (r *round) hold(j *mirror.Job, pod *corev1.Pod, node string, is cluster.Pla
 		if r.view.State.Server(p.Server).Name != node {
 			continue
 		}
-		if _, _, ok := r.mirror.Resized(pod, p.Amount); ok {
-			return []holding{{j.Spec.Name, pod, p.Amount}}
+		if container, resources, ok := r.mirror.Resized(pod, p.Amount); ok {
+			return []holding{{j.Spec.Name, p.Amount, act.Resizing{
+				Pod: pod, Container: container, Resources: resources,
+				Annotation: mirror.RequestedAnnotation, Value: mirror.Requested(pod),
+			}}}
 		}
 	}
 	return nil
@@ -211,7 +213,7 @@ func (r *round) hold(j *mirror.Job, pod *corev1.Pod, node string, is cluster.Pla
 func (l *Loop) resizeAll(ctx context.Context, r *round, now time.Time) error {
 	var less, more []holding
 	for _, h := range r.holds {
-		if held := l.Config.Mirror.Held(h.pod); h.amount.CPUMilli < held.CPUMilli || h.amount.MemMiB < held.MemMiB {
+		if held := l.Config.Mirror.Held(h.Pod); h.amount.CPUMilli < held.CPUMilli || h.amount.MemMiB < held.MemMiB {
 			less = append(less, h)
 		} else {
 			more = append(more, h)
@@ -222,13 +224,11 @@ func (l *Loop) resizeAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(err, also)
 }
 
-// resize resizes pods. It returns the gangs of pods that were not resized: their amounts stay as they are for a while.
+// resize resizes pods, those of a gang one after another in the list. It returns the gangs of pods that were not resized: their amounts stay as they are for a while.
 func (l *Loop) resize(ctx context.Context, all []holding, now time.Time) (failed map[string]bool, err error) {
 	list := make([]act.Resizing, len(all))
-	for i, h := range all {
-		x := &list[i]
-		x.Pod, x.Annotation, x.Value = h.pod, mirror.RequestedAnnotation, l.Config.Mirror.Requested(h.pod)
-		x.Container, x.Resources, _ = l.Config.Mirror.Resized(h.pod, h.amount)
+	for i := range all {
+		list[i] = all[i].Resizing
 	}
 	errs := l.Actor.Resize(ctx, list)
 	failed = map[string]bool{}
@@ -239,10 +239,7 @@ func (l *Loop) resize(ctx context.Context, all []holding, now time.Time) (failed
 		}
 		l.metrics.resized.WithLabelValues(result).Inc()
 	}
-	byGang := slices.CompactFunc(
-		slices.SortedFunc(slices.Values(all), func(a, b holding) int { return cmp.Compare(a.gang, b.gang) }),
-		func(a, b holding) bool { return a.gang == b.gang })
-	for _, h := range byGang {
+	for _, h := range slices.CompactFunc(slices.Clone(all), func(a, b holding) bool { return a.gang == b.gang }) {
 		if !failed[h.gang] {
 			l.Log.InfoContext(ctx, "resized", "gang", h.gang, "cpu_milli", h.amount.CPUMilli, "memory_mib", h.amount.MemMiB)
 		}

@@ -62,8 +62,7 @@ func (r *round) compare(most int) {
 		case !j.Running && tx.Place(id, is) != nil:
 			r.later = append(r.later, id)
 		case !j.Running:
-			pods := deal(&s.View, j, j.Free, nil, is)
-			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, pods: pods, hold: r.holdings(j, pods, is)})
+			r.bind = append(r.bind, r.binding(j, nil, is))
 		default:
 			r.resize(tx, id, slices.Clone(now.Placement(id)), is, most)
 		}
@@ -94,12 +93,17 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 			r.scale = append(r.scale, scaling{job: id, replicas: pods})
 		}
 		if len(j.Free) > 0 && tx.Resize(id, is) == nil {
-			pods := deal(&s.View, j, j.Free, was, is)
-			r.bind = append(r.bind, gangBinding{key: j.Spec.Name, job: j, rest: true, pods: pods, hold: r.holdings(j, pods, is)})
+			r.bind = append(r.bind, r.binding(j, was, is))
 		}
 	default:
 		r.scale = append(r.scale, scaling{job: id, replicas: pods, shed: shed(&s.View, j, was, is)})
 	}
+}
+
+// binding binds free pods of a gang to what its new placement (is) has beyond the old one (was, nil for none).
+func (r *round) binding(j *mirror.Job, was, is cluster.Placement) gangBinding {
+	pods := deal(&r.view.State.View, j, j.Free, was, is)
+	return gangBinding{key: j.Spec.Name, job: j, rest: was != nil, pods: pods, hold: r.holdings(j, pods, is)}
 }
 
 // deal assigns pods, in order, to the workers that the new placement (is) has beyond the old one (was). It stops when the pods

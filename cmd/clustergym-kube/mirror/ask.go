@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -73,9 +72,9 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 	}
 	all := c.amountOf(list)
 	cpu, mem := up(all.cpuMilli, all.gpus), up(all.memBytes, all.gpus*mib)
-	if cpu > math.MaxInt32 || mem > mostMiB {
+	if cpu > mostMilli || mem > mostMiB {
 		return ask{}, faultf(reasonRequest,
-			"requests for each GPU are %d thousandths of a core and %d MiB, want at most %d and %d", cpu, mem, math.MaxInt32, mostMiB)
+			"requests for each GPU are %d thousandths of a core and %d MiB, want at most %d and %d", cpu, mem, mostMilli, mostMiB)
 	}
 	return ask{
 		gpus:     int32(all.gpus),

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,7 +157,7 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 		job.Resizing = slices.ContainsFunc(c.bound, resizing)
 	}
 	for _, pod := range own {
-		job.Fixed = cmp.Or(job.Fixed, b.resizable(pod))
+		job.Fixed = job.Fixed || !b.resizable(pod)
 	}
 	return job, p, nil
 }

@@ -62,9 +62,9 @@ type Job struct {
 	Bound    []*corev1.Pod // pods that have a node, sorted by name
 	Free     []*corev1.Pod // pods without a node, sorted by name; surplus if the job runs: bound only if there is room
 	PodGPUs  int32         // GPUs of each pod
-	// Fixed says why the CPU and memory of the pods cannot change in place, or is "" if they can. Resizing reports whether the
-	// kubelet has still to change them.
-	Fixed    string
+	// Fixed reports whether the CPU and memory of the pods cannot change in place, and Resizing whether the kubelet has still to
+	// change them.
+	Fixed    bool
 	Resizing bool
 	Whole    time.Time // when the last pod was created that the gang needed to be complete
 	// Never says why a waiting gang could not start even if all its nodes were empty, or is "" if it could: see Build.

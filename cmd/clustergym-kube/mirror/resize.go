@@ -2,7 +2,7 @@ package mirror
 
 import (
 	"encoding/json"
-	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,7 +15,7 @@ import (
 const RequestedAnnotation = "clustergym.dev/requested"
 
 // Requested returns the value of RequestedAnnotation for a pod that has not been resized yet.
-func (c *Config) Requested(pod *corev1.Pod) string {
+func Requested(pod *corev1.Pod) string {
 	list := requests(pod)
 	text, err := json.Marshal(map[corev1.ResourceName]string{
 		corev1.ResourceCPU: quantity(list, corev1.ResourceCPU), corev1.ResourceMemory: quantity(list, corev1.ResourceMemory),
@@ -68,31 +68,19 @@ func (c *Config) perGPU(a amount) cluster.Amount {
 	}
 }
 
-// resizable returns why the CPU and memory of a pod cannot change in place, or "" if they can.
-func (c *Config) resizable(pod *corev1.Pod) string {
-	at := c.GPUContainer(pod)
-	switch {
-	case at < 0:
-		return "several containers have GPUs"
-	case len(pod.Spec.InitContainers) > 0:
-		return "it has init containers"
-	case len(pod.Spec.Overhead) > 0:
-		return "it has an overhead"
-	case pod.Spec.Resources != nil:
-		return "it has resources of the whole pod"
-	case pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows:
-		return "it runs on Windows"
-	}
-	for _, p := range pod.Spec.Containers[at].ResizePolicy {
-		if p.RestartPolicy == corev1.RestartContainer {
-			return fmt.Sprintf("a change of its %s restarts container %s", p.ResourceName, pod.Spec.Containers[at].Name)
-		}
-	}
-	return ""
+// resizable reports whether the CPU and memory of a pod can change in place. One container must have all its GPUs, and nothing but
+// its containers may add to its requests; a container that a change restarts would lose its work.
+func (c *Config) resizable(pod *corev1.Pod) bool {
+	at, spec := c.gpuContainer(pod), &pod.Spec
+	return at >= 0 && len(spec.InitContainers) == 0 && len(spec.Overhead) == 0 && spec.Resources == nil &&
+		(spec.OS == nil || spec.OS.Name != corev1.Windows) &&
+		!slices.ContainsFunc(spec.Containers[at].ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+			return p.RestartPolicy == corev1.RestartContainer
+		})
 }
 
-// GPUContainer returns the index of the container of a pod that has its GPUs, or -1 if there is not exactly one.
-func (c *Config) GPUContainer(pod *corev1.Pod) int {
+// gpuContainer returns the index of the container of a pod that has its GPUs, or -1 if there is not exactly one.
+func (c *Config) gpuContainer(pod *corev1.Pod) int {
 	found := -1
 	for i := range pod.Spec.Containers {
 		if q := pod.Spec.Containers[i].Resources.Requests[c.GPU]; !q.IsZero() {
@@ -133,13 +121,15 @@ func resizing(pod *corev1.Pod) bool {
 // request stays. A limit that equals the request keeps doing so, because the quality-of-service class of a pod cannot change;
 // another limit rises if it would be below the request.
 func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string, r corev1.ResourceRequirements, ok bool) {
-	held := c.Held(pod)
-	if held.CPUMilli == want.CPUMilli && held.MemMiB == want.MemMiB || c.resizable(pod) != "" {
+	has := requests(pod)
+	all := c.amountOf(has)
+	held := c.perGPU(all)
+	if held.CPUMilli == want.CPUMilli && held.MemMiB == want.MemMiB || !c.resizable(pod) {
 		return "", r, false
 	}
-	has, asked := requests(pod), original(pod, requests(pod))
-	first, gpus := c.perGPU(c.amountOf(asked)), c.amountOf(has).gpus
-	of := &pod.Spec.Containers[c.GPUContainer(pod)]
+	asked := original(pod, has)
+	first, gpus := c.perGPU(c.amountOf(asked)), all.gpus
+	of := &pod.Spec.Containers[c.gpuContainer(pod)]
 	r = corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	set := func(name corev1.ResourceName, total resource.Quantity) {
 		old, requested := of.Resources.Requests[name]

@@ -105,7 +105,7 @@ func TestRequestedBefore(t *testing.T) {
 			t.Errorf("%s: holds %+v", x.note, h)
 		}
 	}
-	if got := c.Requested(sized("8", "", "64Gi", "")); got != `{"cpu":"8","memory":"64Gi"}` {
+	if got := Requested(sized("8", "", "64Gi", "")); got != `{"cpu":"8","memory":"64Gi"}` {
 		t.Errorf("requested %s", got)
 	}
 }
