@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,8 +39,8 @@ type fakeJobs struct {
 	jobs  map[string]*fakeJob // by the name that the mirror gives them
 	left  int
 	done  chan struct{} // closed when all jobs have ended
-	fault error         // the first write that failed for another reason than a conflict; read it after done
-	mu    sync.Mutex
+	fault error         // the first one, see fail; read it after done
+	mu    sync.Mutex    // of fault
 
 	reports   []func() error
 	reporting sync.WaitGroup // reports are written beside the steps, which they would delay
@@ -103,14 +104,14 @@ func (f *fakeJobs) failed() error {
 func (f *fakeJobs) step(ctx context.Context) {
 	pods, err := f.pods.List(labels.Everything())
 	if err != nil {
-		f.fault = err
+		f.fail(err)
 		return
 	}
 	now := time.Now()
 	o := &mirror.Objects{Nodes: f.nodes, Pods: pods, Groups: &gang.Combined{}}
 	v, err := mirror.Build(o, &mirror.Config{Schedulers: []string{"clustergym"}, GPU: kubetest.GPU, Epoch: time.Unix(0, 0)}, now)
 	if err != nil {
-		f.fault = err
+		f.fail(err)
 		return
 	}
 	var writes []func() error
@@ -214,6 +215,13 @@ func (f *fakeJobs) report(ctx context.Context, pod *corev1.Pod, speed float64, a
 	return err
 }
 
+// fail notes that what the fakes do has failed.
+func (f *fakeJobs) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = cmp.Or(f.fault, err)
+}
+
 // write makes all writes, a few at a time, and waits for them.
 func (f *fakeJobs) write(writes []func() error) {
 	room := make(chan struct{}, 16)
@@ -223,9 +231,7 @@ func (f *fakeJobs) write(writes []func() error) {
 		all.Go(func() {
 			defer func() { <-room }()
 			if err := w(); err != nil {
-				f.mu.Lock()
-				f.fault = err
-				f.mu.Unlock()
+				f.fail(err)
 			}
 		})
 	}
