@@ -22,7 +22,7 @@ func newTraceCmd(a *app) *cobra.Command {
 		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header determines the format: %s.
 If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
 		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a),
-		newTraceFetchCmd(a))
+		newTraceRecordCmd(a), newTraceFetchCmd(a))
 }
 
 func newTraceLsCmd(a *app) *cobra.Command {

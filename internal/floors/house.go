@@ -124,6 +124,7 @@ func house() rules {
 			{9, "env/envserve", "a vector of environments for another process: shared memory, and pipes for requests"},
 			{9, "eval", "cases, journal, results, statistics, tables, gates"},
 			{9, "serve/decide", "a policy in production: deadline, fallback, reload, limits, log"},
+			{9, "serve/history", "the jobs of a cluster, from the snapshots in decision logs"},
 
 			{10, "serve/decide/decidetest", "tests: policies that answer, fail or are late"},
 			{10, "train/compare", "training runs side by side, from what their folders tell"},
