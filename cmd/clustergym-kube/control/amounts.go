@@ -113,6 +113,7 @@ func (a *amounts) of(j *mirror.Job, now cluster.Placement) (least, most cluster.
 	case free:
 		least.CPUMilli, most.CPUMilli = b.cpu.of(j.Spec.Request.CPUMilli)
 		least.MemMiB, most.MemMiB = b.mem.of(j.Spec.Request.MemMiB)
+		least.CPUMilli, least.MemMiB = max(least.CPUMilli, j.Least.CPUMilli), max(least.MemMiB, j.Least.MemMiB)
 	case len(now) > 0:
 		least, most = now[0].Amount, now[0].Amount
 		for _, p := range now[1:] {

@@ -165,3 +165,41 @@ func TestRunningGangsKeepWhatTheyHold(t *testing.T) {
 		t.Errorf("changes %+v, stops %v, holds %+v", r.holds, r.stop, v.State.Placement(0))
 	}
 }
+
+// TestAmountsBesideOtherContainers checks that bounds do not allow a gang less than what its containers without GPUs request.
+func TestAmountsBesideOtherContainers(t *testing.T) {
+	pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, asked: time.Hour}.list(), "2", "64Gi")
+	pods[1].Spec.Containers = append(pods[1].Spec.Containers, *pods[1].Spec.Containers[0].DeepCopy())
+	pods[1].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("500m")
+	pods[1].Spec.Containers[1].Name = "log"
+	pods[1].Spec.Containers[1].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")}
+	v := built(t, pods)
+	if len(v.Jobs) != 1 {
+		t.Fatalf("%d jobs, refused %+v", len(v.Jobs), v.Refused)
+	}
+	least, most := granted("*: cpu=0.1..2 memory=0.5..1").of(&v.Jobs[0], nil)
+	if least.CPUMilli != 751 || most.CPUMilli != 2000 || least.MemMiB != 16<<10 {
+		t.Errorf("from %+v to %+v, want 751 thousandths of a core, because 750 are those of another container", least, most)
+	}
+}
+
+// TestRestsAreBoundAsTheyAre checks that the pods which a partly bound gang lacks, and those by which a running gang could grow, are
+// placed as what they request now, whatever their annotation says: nothing resizes them before they are bound.
+func TestRestsAreBoundAsTheyAre(t *testing.T) {
+	for _, least := range []int{2, 1} { // partly bound, running
+		for cpu, bound := range map[string]int{"80": 1, "90": 0} { // of 96, of which the first pod has 8
+			pods := sized(crew{name: "g", pods: 2, least: least, gpus: 1, on: []string{"a"}, asked: time.Hour}.list(), "8", "64Gi")
+			pods[1].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+			for _, pod := range pods {
+				pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"8","memory":"64Gi"}`
+			}
+			n := 0
+			for _, b := range decideRound(built(t, pods), decider(t, "srsf"), "r", limits{amounts: granted(""), mirror: &reading}).bind {
+				n += len(b.pods)
+			}
+			if n != bound {
+				t.Errorf("%d needed, %s CPUs: %d pods bound, want %d", least, cpu, n, bound)
+			}
+		}
+	}
+}

@@ -27,6 +27,7 @@ func findRests(v *mirror.View) (all []rest) {
 	add := func(of *mirror.Job, pods []*corev1.Pod, part bool) {
 		r := rest{id: cluster.JobID(len(v.Jobs) + len(all)), of: of, pods: pods, part: part, spec: of.Spec}
 		r.spec.Name += "/" + pods[0].Name
+		r.spec.Request = of.Loose // its pods are bound as they are
 		r.spec.Workers, r.spec.MinWorkers, r.spec.MaxWorkers = int32(len(pods))*of.PodGPUs, 0, 0
 		r.spec.GPUType = typeOf(&v.State.View, of.Bound, r.spec.GPUType)
 		all = append(all, r)

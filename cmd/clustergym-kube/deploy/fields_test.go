@@ -1,14 +1,11 @@
 package deploy_test
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"testing"
 
 	"github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	sigyaml "sigs.k8s.io/yaml"
 )
 
@@ -16,23 +13,19 @@ import (
 type admission struct {
 	variables, checks map[string]cel.Program
 	order             []string // of variables
-	matches           cel.Program
+	matches           []cel.Program
 }
 
-// compile reads the policy. It has the variables and functions of CEL's standard library, of which the policy uses no others.
-func compile(t *testing.T) *admission {
+// compile reads a policy. It has the variables and functions of CEL's standard library, of which the policy uses no others.
+func compile(t *testing.T, name string) *admission {
 	t.Helper()
 	text, err := os.ReadFile("kustomize/overlays/live/fields.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))).Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var policy admissionv1.ValidatingAdmissionPolicy
-	if err := sigyaml.UnmarshalStrict(doc, &policy); err != nil {
-		t.Fatal(err)
+	policy, ok := decode(t, text)["ValidatingAdmissionPolicy /"+name].(*admissionv1.ValidatingAdmissionPolicy)
+	if !ok {
+		t.Fatalf("no policy %s", name)
 	}
 	env, err := cel.NewEnv(cel.Variable("request", cel.DynType), cel.Variable("object", cel.DynType),
 		cel.Variable("oldObject", cel.DynType), cel.Variable("variables", cel.DynType))
@@ -57,11 +50,13 @@ func compile(t *testing.T) *admission {
 	for _, v := range policy.Spec.Validations {
 		a.checks[v.Message] = program(v.Expression)
 	}
-	a.matches = program(policy.Spec.MatchConditions[0].Expression)
+	for _, c := range policy.Spec.MatchConditions {
+		a.matches = append(a.matches, program(c.Expression))
+	}
 	return a
 }
 
-// allows reports whether the policy lets a user change an object.
+// allows reports whether the policy lets a user change an object, or create one if old is nil.
 func (a *admission) allows(t *testing.T, user, resource, part string, old, now map[string]any) bool {
 	t.Helper()
 	request := map[string]any{"userInfo": map[string]any{"username": user}, "resource": map[string]any{"resource": resource}}
@@ -70,6 +65,9 @@ func (a *admission) allows(t *testing.T, user, resource, part string, old, now m
 	}
 	variables := map[string]any{}
 	in := map[string]any{"request": request, "object": now, "oldObject": old, "variables": variables}
+	if old == nil {
+		in["oldObject"] = nil
+	}
 	eval := func(p cel.Program) any {
 		out, _, err := p.Eval(in)
 		if err != nil {
@@ -77,8 +75,10 @@ func (a *admission) allows(t *testing.T, user, resource, part string, old, now m
 		}
 		return out.Value()
 	}
-	if eval(a.matches) != true {
-		return true
+	for _, m := range a.matches {
+		if eval(m) != true {
+			return true
+		}
 	}
 	for _, name := range a.order {
 		variables[name] = eval(a.variables[name])
@@ -91,17 +91,23 @@ func (a *admission) allows(t *testing.T, user, resource, part string, old, now m
 	return true
 }
 
+// own is the user name of the program.
+const own = "system:serviceaccount:clustergym-system:clustergym"
+
+// object reads an object in YAML; it is nil if the text is "".
+func object(t *testing.T, text string) (o map[string]any) {
+	t.Helper()
+	if err := sigyaml.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // TestFieldsThatMayChange checks that the admission policy of live mode lets the program change what it changes, and nothing
 // else, and that it does not concern others.
 func TestFieldsThatMayChange(t *testing.T) {
-	a := compile(t)
-	const own = "system:serviceaccount:clustergym-system:clustergym"
-	read := func(text string) (o map[string]any) {
-		if err := sigyaml.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
+	a := compile(t, "clustergym")
+	read := func(text string) map[string]any { return object(t, text) }
 	const (
 		pod       = "{metadata: {labels: {a: b}, annotations: {c: d}}, spec: {nodeName: n}, status: {phase: Pending, conditions: [{type: Ready, status: 'True'}]}}"
 		bare      = "{metadata: {}, spec: {nodeName: n}, status: {phase: Pending}}"
@@ -159,6 +165,37 @@ func TestFieldsThatMayChange(t *testing.T) {
 		}
 		if !a.allows(t, "system:admin", c.resource, c.part, read(c.old), read(c.now)) {
 			t.Errorf("%s: refused to another user", c.name)
+		}
+	}
+}
+
+// TestWhoSaysWhatWasRequested checks that the admission policy of live mode lets only the program set, change and remove the
+// annotation with what a pod requested first, on the pods that it schedules.
+func TestWhoSaysWhatWasRequested(t *testing.T) {
+	a := compile(t, "clustergym-requested")
+	pod := func(scheduler, annotations string) string {
+		return "{metadata: {" + annotations + "}, spec: {schedulerName: " + scheduler + "}}"
+	}
+	const said, other = "annotations: {clustergym.dev/requested: '{}', a: b}", "annotations: {clustergym.dev/requested: '{\"cpu\":\"1\"}'}"
+	for _, c := range []struct {
+		name, part, old, now string
+		allowed              bool
+	}{
+		{"a pod without it", "", "", pod("clustergym", ""), true},
+		{"a pod with it", "", "", pod("clustergym", said), false},
+		{"a pod of another scheduler", "", "", pod("default-scheduler", said), true},
+		{"set", "", pod("clustergym", ""), pod("clustergym", said), false},
+		{"changed", "", pod("clustergym", said), pod("clustergym", other), false},
+		{"removed", "", pod("clustergym", said), pod("clustergym", ""), false},
+		{"kept", "", pod("clustergym", said), pod("clustergym", "labels: {c: d}, "+said), true},
+		{"set with the status", "status", pod("clustergym", ""), pod("clustergym", said), false},
+		{"kept by the kubelet", "status", pod("clustergym", said), pod("clustergym", said), true},
+	} {
+		if got := a.allows(t, "system:admin", "pods", c.part, object(t, c.old), object(t, c.now)); got != c.allowed {
+			t.Errorf("%s: allowed %t, want %t", c.name, got, c.allowed)
+		}
+		if !a.allows(t, own, "pods", c.part, object(t, c.old), object(t, c.now)) {
+			t.Errorf("%s: refused to the program", c.name)
 		}
 	}
 }

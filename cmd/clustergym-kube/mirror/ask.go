@@ -51,7 +51,7 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 	if f := unsupported(pod); f != nil {
 		return ask{}, f
 	}
-	list := original(pod, requests(pod))
+	list := c.original(pod, requests(pod))
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		q := list[name]
 		switch {

@@ -158,8 +158,18 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	}
 	for _, pod := range own {
 		job.Fixed = job.Fixed || !b.resizable(pod)
+		raise(&job.Least, b.least(pod, a.request))
+	}
+	for _, pod := range c.free {
+		raise(&job.Loose, b.perGPU(b.holding(pod)))
 	}
 	return job, p, nil
+}
+
+// raise raises the CPU and memory of an amount to at least those of another.
+func raise(a *cluster.Amount, least cluster.Amount) {
+	a.GPUMilli = least.GPUMilli
+	a.CPUMilli, a.MemMiB = max(a.CPUMilli, least.CPUMilli), max(a.MemMiB, least.MemMiB)
 }
 
 // common returns what all pods of a gang ask for, and the volumes of all pods. It returns a fault if the pods differ.
@@ -211,7 +221,7 @@ func (b *builder) pieces(bound []*corev1.Pod) []piece {
 		}
 		p := &pieces[at]
 		p.pods++
-		p.amount.CPUMilli, p.amount.MemMiB = max(p.amount.CPUMilli, held.CPUMilli), max(p.amount.MemMiB, held.MemMiB)
+		raise(&p.amount, held)
 	}
 	slices.SortFunc(pieces, func(x, y piece) int { return strings.Compare(x.node, y.node) })
 	return pieces

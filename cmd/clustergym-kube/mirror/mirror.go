@@ -66,7 +66,12 @@ type Job struct {
 	// change them.
 	Fixed    bool
 	Resizing bool
-	Whole    time.Time // when the last pod was created that the gang needed to be complete
+	// Least is the least that each GPU of the pods can be given: the requests of containers without GPUs do not change.
+	Least cluster.Amount
+	// Loose is what the pods of Free hold for each of their GPUs: of the pods that hold most. It differs from the request after a
+	// resize whose binding failed.
+	Loose cluster.Amount
+	Whole time.Time // when the last pod was created that the gang needed to be complete
 	// Never says why a waiting gang could not start even if all its nodes were empty, or is "" if it could: see Build.
 	Never string
 }

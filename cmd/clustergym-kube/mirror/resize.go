@@ -31,10 +31,12 @@ func quantity(list corev1.ResourceList, name corev1.ResourceName) string {
 	return q.String()
 }
 
-// original returns the requests of a pod before this program changed them. An annotation that is not valid counts as none.
-func original(pod *corev1.Pod, list corev1.ResourceList) corev1.ResourceList {
+// original returns the requests of a pod before this program changed them. Whoever may write pods can write the annotation, so it
+// counts only if the pod can be given what it says: otherwise the pod would be placed as smaller than it is. An annotation that is
+// not valid counts as none.
+func (c *Config) original(pod *corev1.Pod, list corev1.ResourceList) corev1.ResourceList {
 	text, ok := pod.Annotations[RequestedAnnotation]
-	if !ok || len(text) > longestName {
+	if !ok || len(text) > longestName || !c.resizable(pod) {
 		return list
 	}
 	var said map[corev1.ResourceName]string
@@ -47,11 +49,41 @@ func original(pod *corev1.Pod, list corev1.ResourceList) corev1.ResourceList {
 		if err != nil || q.Sign() < 0 {
 			return list
 		}
-		if _, has := list[name]; has {
+		others, changes := c.others(pod, list, name)
+		switch {
+		case changes && q.Cmp(others) <= 0:
+			return list
+		case changes:
 			out[name] = q
 		}
 	}
 	return out
+}
+
+// others returns how much of a resource the containers of a resizable pod request that have no GPUs; list is what the whole pod
+// requests. The bool changes reports whether a resize can change the resource: the container with the GPUs requests some.
+func (c *Config) others(pod *corev1.Pod, list corev1.ResourceList, name corev1.ResourceName) (q resource.Quantity, changes bool) {
+	own := pod.Spec.Containers[c.gpuContainer(pod)].Resources.Requests[name]
+	q = list[name].DeepCopy()
+	q.Sub(own)
+	return q, own.Sign() > 0
+}
+
+// least returns the least CPU and memory for each GPU that a pod which requests an amount first can be given: what its other
+// containers request stays.
+func (c *Config) least(pod *corev1.Pod, first cluster.Amount) cluster.Amount {
+	if !c.resizable(pod) {
+		return first
+	}
+	list := requests(pod)
+	gpus := max(c.amountOf(list).gpus, 1)
+	if q, changes := c.others(pod, list, corev1.ResourceCPU); changes {
+		first.CPUMilli = min(first.CPUMilli, int32(min(clampMilli(q, mostCores)/gpus+1, mostMilli)))
+	}
+	if q, changes := c.others(pod, list, corev1.ResourceMemory); changes {
+		first.MemMiB = min(first.MemMiB, int32(min(clamp(q, mostBytes)/(gpus*mib)+1, mostMiB)))
+	}
+	return first
 }
 
 // Held returns what a pod requests now for each of its GPUs.
@@ -127,18 +159,15 @@ func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string
 	if held.CPUMilli == want.CPUMilli && held.MemMiB == want.MemMiB || !c.resizable(pod) {
 		return "", r, false
 	}
-	asked := original(pod, has)
+	asked := c.original(pod, has)
 	first, gpus := c.perGPU(c.amountOf(asked)), all.gpus
 	of := &pod.Spec.Containers[c.gpuContainer(pod)]
 	r = corev1.ResourceRequirements{Requests: corev1.ResourceList{}, Limits: corev1.ResourceList{}}
 	set := func(name corev1.ResourceName, total resource.Quantity) {
-		old, requested := of.Resources.Requests[name]
-		if !requested {
-			return
-		}
-		q, was := old.DeepCopy(), has[name]
-		q.Add(total)
-		if q.Sub(was); q.Sign() <= 0 {
+		old := of.Resources.Requests[name]
+		others, changes := c.others(pod, has, name)
+		q := total.DeepCopy()
+		if q.Sub(others); !changes || q.Sign() <= 0 {
 			return // other containers alone have as much
 		}
 		r.Requests[name] = q

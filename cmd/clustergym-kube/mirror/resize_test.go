@@ -105,7 +105,76 @@ func TestRequestedBefore(t *testing.T) {
 			t.Errorf("%s: holds %+v", x.note, h)
 		}
 	}
+	for _, x := range []struct {
+		name     string
+		change   func(*corev1.Pod)
+		cpu, mem int32
+	}{
+		{"two containers with GPUs", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0]) }, 6000, 40 << 10}, // of four GPUs
+		{"an init container", func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "wait"}} }, 6000, 40 << 10},
+		{"less than another container has", func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "log", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
+			}})
+		}, 10000, 40 << 10},
+		{"no CPU for the container with the GPUs", func(p *corev1.Pod) {
+			delete(p.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU)
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "log", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("12")},
+			}})
+		}, 6000, 32 << 10},
+	} {
+		pod := noted(`{"cpu":"8","memory":"64Gi"}`)
+		x.change(pod)
+		a, f := c.askOf(pod)
+		if f != nil || a.request.CPUMilli != x.cpu || a.request.MemMiB != x.mem {
+			t.Errorf("%s: request %+v, %v, want %d and %d", x.name, a.request, f, x.cpu, x.mem)
+		}
+	}
 	if got := Requested(sized("8", "", "64Gi", "")); got != `{"cpu":"8","memory":"64Gi"}` {
 		t.Errorf("requested %s", got)
+	}
+}
+
+// TestLeast checks the least that pods can be given, and that they can be given that: it must not be placed as less.
+func TestLeast(t *testing.T) {
+	c := &Config{GPU: "nvidia.com/gpu"}
+	beside := func(cpu, mem string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "log", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(mem)},
+			}})
+		}
+	}
+	for _, x := range []struct {
+		name     string
+		pod      *corev1.Pod
+		change   func(*corev1.Pod)
+		cpu, mem int32
+	}{
+		{"one container", sized("8", "", "64Gi", ""), func(*corev1.Pod) {}, 1, 1},
+		{"another container", sized("8", "", "64Gi", ""), beside("3001m", "5Gi"), 1501, 2561},
+		{"no CPU requested", sized("", "", "64Gi", ""), beside("3", "5Gi"), 1500, 2561},
+		{"an init container", sized("8", "", "64Gi", ""), func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "wait"}}
+		}, 4000, 32 << 10},
+	} {
+		x.change(x.pod)
+		a, f := c.askOf(x.pod)
+		if f != nil {
+			t.Fatal(f.message)
+		}
+		least := c.least(x.pod, a.request)
+		if least.CPUMilli != x.cpu || least.MemMiB != x.mem {
+			t.Errorf("%s: %+v, want %d and %d", x.name, least, x.cpu, x.mem)
+		}
+		if _, r, ok := c.Resized(x.pod, least); ok {
+			for name, q := range r.Requests {
+				x.pod.Spec.Containers[0].Resources.Requests[name] = q
+			}
+		}
+		if held := c.Held(x.pod); held != least {
+			t.Errorf("%s: it holds %+v after a resize to %+v", x.name, held, least)
+		}
 	}
 }
