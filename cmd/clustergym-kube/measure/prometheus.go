@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -135,7 +136,8 @@ func (p *Poller) Samples() map[Pod]Sample {
 func (p *Poller) ask(ctx context.Context) (map[Pod]Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	form := url.Values{"query": {p.Query}, "timeout": {p.Timeout.String()}}
+	seconds := strconv.FormatFloat(p.Timeout.Seconds(), 'f', -1, 64) // not a duration: those of Prometheus have no fractions
+	form := url.Values{"query": {p.Query}, "timeout": {seconds}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.at, strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, fmt.Errorf("ask prometheus: %w", err)

@@ -53,17 +53,19 @@ func poller(t *testing.T, c Prometheus) *Poller {
 // TestPollerAsks checks what a server is asked, and that a failure takes the samples away.
 func TestPollerAsks(t *testing.T) {
 	broken := false
-	p := poller(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+	config := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		if broken {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
 		}
 		if r.Method != http.MethodPost || r.URL.Path != "/prefix/api/v1/query" || r.FormValue("query") != usualQuery ||
-			r.FormValue("timeout") != "10s" || r.Header.Get("Authorization") != "Bearer secret" {
+			r.FormValue("timeout") != "2.5" || r.Header.Get("Authorization") != "Bearer secret" {
 			t.Errorf("asked %s %s with %v, %q", r.Method, r.URL, r.Form, r.Header.Get("Authorization"))
 		}
 		_, _ = w.Write([]byte(vector(sample("a", "p", `"12.5"`))))
-	}))
+	})
+	config.Timeout = 2500 * time.Millisecond
+	p := poller(t, config)
 	if p.Samples() != nil {
 		t.Errorf("samples %v before the first answer", p.Samples())
 	}
