@@ -115,8 +115,12 @@ func TestReadingsTeach(t *testing.T) {
 		{"the annotation goes first", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{30, 40}, false}}, []float64{100}},
 		{"a gang keeps its source", []step{
 			{60, "a", [2]string{}, [2]float64{30, 40}, false}, {90, "a", [2]string{report(100, 80)}, [2]float64{30, 40}, false},
-			{100, "a", [2]string{}, [2]float64{31, 41}, false},
+			{100, "a", [2]string{report(100, 95)}, [2]float64{31, 41}, false},
 		}, []float64{72}},
+		{"the clock steps back, and on", []step{
+			{600, "a", [2]string{report(100, 590)}, [2]float64{}, false}, {60, "a", [2]string{report(100, 590)}, [2]float64{}, false},
+			{120, "a", [2]string{report(90, 110)}, [2]float64{}, false}, {610, "a", [2]string{report(90, 110)}, [2]float64{}, false},
+		}, []float64{90}},
 		{"while the kubelet changes its pods", []step{
 			{60, "a", [2]string{}, [2]float64{}, true}, {100, "a", [2]string{report(100, 95)}, [2]float64{}, true},
 		}, nil},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -94,15 +95,12 @@ func (k *Readings) see(
 	if holds, first := s.Configuration(id), j.Bound[0].UID; holds != g.holds || first != g.first || j.Resizing {
 		g.holds, g.first, g.since = holds, first, now
 	}
+	g.stepBack(now, s.Now())
 	for _, r := range g.readings {
 		s.AddReading(id, r)
 	}
-	r, source, ok := k.report(ctx, j, g, now), fromAnnotation, true
-	if r == (reported{}) {
-		source = fromPrometheus
-		r, ok = total(j, samples)
-	}
-	if !ok || j.Resizing || g.source != "" && g.source != source || r.at.Before(g.since.Add(k.settle)) || r.at.After(now) {
+	r, source, ok := k.newest(ctx, j, g, samples, now)
+	if !ok || j.Resizing || r.at.Before(g.since.Add(k.settle)) || r.at.After(now) {
 		return
 	}
 	at := r.at.Sub(epoch)
@@ -112,6 +110,28 @@ func (k *Readings) see(
 	s.AddReading(id, cluster.Reading{At: at, Speed: r.speed, Configuration: g.holds})
 	g.source, g.readings = source, s.Readings(id)
 	k.taken.WithLabelValues(source).Inc()
+}
+
+// stepBack forgets the readings of the future, if the clock has been set back. The same instant is now, and on the State's clock at.
+func (g *gang) stepBack(now time.Time, at time.Duration) {
+	g.readings = slices.DeleteFunc(slices.Clone(g.readings), func(r cluster.Reading) bool { return r.At > at })
+	if g.since.After(now) {
+		g.since = now
+	}
+}
+
+// newest returns the newest throughput of a gang and its source: that of the gang, or if it has none yet, the annotation before
+// Prometheus.
+func (k *Readings) newest(
+	ctx context.Context, j *mirror.Job, g *gang, samples map[Pod]Sample, now time.Time,
+) (r reported, source string, ok bool) {
+	if g.source != fromPrometheus {
+		if r = k.report(ctx, j, g, now); r != (reported{}) || g.source == fromAnnotation {
+			return r, fromAnnotation, r != (reported{})
+		}
+	}
+	r, ok = total(j, samples)
+	return r, fromPrometheus, ok
 }
 
 // report returns the newest report of a gang's pods, or a zero value if there is none.
