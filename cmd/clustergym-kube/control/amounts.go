@@ -105,15 +105,16 @@ func (a *amounts) boundsOf(j *mirror.Job) (b amountBounds, ok bool) {
 // of returns what a worker of a gang may hold. The placement is that of a running gang.
 func (a *amounts) of(j *mirror.Job, now cluster.Placement) (least, most cluster.Amount) {
 	b, free := a.boundsOf(j)
-	if p, pinned := a.pins[j.Spec.Name]; pinned && free && j.Running {
-		return p.amount, p.amount
-	}
 	least, most = j.Spec.Request, j.Spec.Request
 	switch {
 	case free:
 		least.CPUMilli, most.CPUMilli = b.cpu.of(j.Spec.Request.CPUMilli)
 		least.MemMiB, most.MemMiB = b.mem.of(j.Spec.Request.MemMiB)
 		least.CPUMilli, least.MemMiB = max(least.CPUMilli, j.Least.CPUMilli), max(least.MemMiB, j.Least.MemMiB)
+		if p, pinned := a.pins[j.Spec.Name]; pinned && j.Running { // within the bounds of now
+			kept := clamped(p.amount, least, most)
+			return kept, kept
+		}
 	case len(now) > 0:
 		least, most = now[0].Amount, now[0].Amount
 		for _, p := range now[1:] {
@@ -124,6 +125,13 @@ func (a *amounts) of(j *mirror.Job, now cluster.Placement) (least, most cluster.
 	return least, most
 }
 
+// clamped returns the amount between two others that is next to a.
+func clamped(a, least, most cluster.Amount) cluster.Amount {
+	a.CPUMilli = min(max(a.CPUMilli, least.CPUMilli), most.CPUMilli)
+	a.MemMiB = min(max(a.MemMiB, least.MemMiB), most.MemMiB)
+	return a
+}
+
 // A gang whose reading is worse by the fraction worse than with other amounts gets those back, and keeps them for the time
 // pinned.
 const (
@@ -131,14 +139,15 @@ const (
 	pinned = time.Hour
 )
 
-// judge pins the running gangs that are slower with the amounts that they hold than they were with others, on as many servers
-// of the same kind.
+// judge pins the running gangs that are slower with the amounts that they hold than they were with others that the bounds allow, on
+// as many servers of the same kind. It returns the gangs that it has pinned.
 func (a *amounts) judge(v *mirror.View, now time.Time) (slower []string) {
 	maps.DeleteFunc(a.pins, func(_ string, p pin) bool { return !now.Before(p.until) })
 	maps.DeleteFunc(a.failed, func(_ string, at time.Time) bool { return now.Sub(at) >= sparing })
 	for i := range v.Jobs {
 		j, id := &v.Jobs[i], cluster.JobID(i)
-		if _, free := a.boundsOf(j); !j.Running || !free {
+		_, judged := a.pins[j.Spec.Name]
+		if _, free := a.boundsOf(j); !j.Running || !free || judged {
 			continue
 		}
 		readings, holds := v.State.Readings(id), v.State.Configuration(id)
@@ -146,10 +155,12 @@ func (a *amounts) judge(v *mirror.View, now time.Time) (slower []string) {
 		if at < 0 {
 			continue
 		}
+		least, most := a.of(j, nil)
 		best := readings[at]
 		for _, r := range readings {
 			alike := r.Configuration
-			if alike.Amount = holds.Amount; alike == holds && r.Speed > best.Speed {
+			if alike.Amount = holds.Amount; alike == holds && r.Speed > best.Speed &&
+				r.Configuration.Amount == clamped(r.Configuration.Amount, least, most) {
 				best = r
 			}
 		}
@@ -167,13 +178,14 @@ func (a *amounts) restore(v *mirror.View) {
 	defer tx.End()
 	for i := range v.Jobs {
 		j, id := &v.Jobs[i], cluster.JobID(i)
-		p, pinned := a.pins[j.Spec.Name]
+		_, pinned := a.pins[j.Spec.Name]
 		if _, free := a.boundsOf(j); !pinned || !free || !j.Running {
 			continue
 		}
 		is := slices.Clone(v.State.Placement(id))
+		amount, _ := a.of(j, is)
 		for k := range is {
-			is[k].Amount = p.amount
+			is[k].Amount = amount
 		}
 		_ = tx.Resize(id, is) // later, if there is no room now
 	}

@@ -40,7 +40,7 @@ func built(t *testing.T, pods []*corev1.Pod) *mirror.View {
 	return v
 }
 
-// granted returns amounts that may differ by these bounds in every namespace.
+// granted returns amounts with bounds in the form of the ConfigMap.
 func granted(text string) *amounts {
 	bounds, err := readAmounts(text)
 	if err != nil {
@@ -50,7 +50,8 @@ func granted(text string) *amounts {
 }
 
 // TestAmountsOfStarts checks with how much CPU for each GPU gangs start whose policy gives them other amounts: within the bounds of
-// their namespace, and as requested where there are none or where the pods cannot change. It asks for one CPU a GPU, of twelve.
+// their namespace, and as requested where there are none or where the pods cannot change. The gangs request one CPU for each GPU, and
+// the node has twelve.
 func TestAmountsOfStarts(t *testing.T) {
 	for _, c := range []struct {
 		name, amounts string
@@ -144,9 +145,40 @@ func TestAmountsAreGivenBack(t *testing.T) {
 				t.Errorf("%s, %s: pods get %d, want %d; stops %v", c.name, policy, got, want, r.stop)
 			}
 		}
-		if a.judge(v, noon.Add(59*time.Minute)); len(a.pins) == 0 && c.want == before {
-			t.Errorf("%s: not kept for an hour", c.name)
+		if again := a.judge(v, noon.Add(59*time.Minute)); len(again) > 0 || len(a.pins) == 0 && c.want == before {
+			t.Errorf("%s: not kept for an hour, or found slower again: %q", c.name, again)
 		}
+		if a.judge(v, noon.Add(time.Hour)); c.want == before && !a.pins["default/g"].until.Equal(noon.Add(2*time.Hour)) {
+			t.Errorf("%s: kept until %v, want that the hour begins anew when it is over", c.name, a.pins["default/g"].until)
+		}
+	}
+}
+
+// TestGivenBackWithinTheBounds checks that a gang gets back only what the bounds allow now, also if they became tighter since.
+func TestGivenBackWithinTheBounds(t *testing.T) {
+	pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list(), "4", "64Gi")
+	for _, pod := range pods {
+		pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"2","memory":"64Gi"}`
+	}
+	v := built(t, pods)
+	holds := v.State.Configuration(0)
+	more := holds
+	more.Amount.CPUMilli = 4000
+	for i, r := range []cluster.Reading{{Speed: 100, Configuration: more}, {Speed: 50, Configuration: holds}} {
+		r.At = v.State.Now() - time.Minute + time.Duration(i)*time.Second
+		v.State.AddReading(0, r)
+	}
+	if slower := granted("*: cpu=1..3").judge(v, noon); len(slower) > 0 {
+		t.Errorf("slower %q than with amounts that the bounds do not allow", slower)
+	}
+	a := granted("*: cpu=1..4")
+	if slower := a.judge(v, noon); len(slower) != 1 {
+		t.Fatalf("slower %q, want the gang", slower)
+	}
+	a.bounds = granted("*: cpu=1..3 memory=0.5..1").bounds
+	r := decideRound(built(t, pods), decider(t, "srsf"), "r", limits{amounts: a, mirror: &reading})
+	if len(r.holds) != 2 || r.holds[0].amount.CPUMilli != 3000 || r.holds[1].amount.CPUMilli != 3000 {
+		t.Errorf("%d pods change, want both to 3000", len(r.holds))
 	}
 }
 
