@@ -215,7 +215,7 @@ func (r *round) hold(j *mirror.Job, pod *corev1.Pod, node string, is cluster.Pla
 		if container, resources, ok := r.mirror.Resized(pod, p.Amount); ok {
 			return []holding{{j.Spec.Name, p.Amount, act.Resizing{
 				Pod: pod, Container: container, Resources: resources,
-				Annotation: mirror.RequestedAnnotation, Value: mirror.Requested(pod),
+				Annotation: mirror.RequestedAnnotation, Value: r.mirror.Requested(pod),
 			}}}
 		}
 	}

@@ -11,40 +11,59 @@ import (
 )
 
 // RequestedAnnotation is the annotation of a pod with the CPU and memory that it requested before this program changed them, as a
-// JSON object of the pod's totals, such as {"cpu":"8","memory":"64Gi"}.
+// JSON object of the pod's totals, such as {"cpu":"8","memory":"64Gi"}. It also has the limits of the container with the GPUs, as
+// limits.cpu and limits.memory, where they were above the container's requests.
 const RequestedAnnotation = "clustergym.dev/requested"
 
 // Requested returns the value of RequestedAnnotation for a pod that has not been resized yet.
-func Requested(pod *corev1.Pod) string {
-	list := requests(pod)
-	text, err := json.Marshal(map[corev1.ResourceName]string{
-		corev1.ResourceCPU: quantity(list, corev1.ResourceCPU), corev1.ResourceMemory: quantity(list, corev1.ResourceMemory),
-	})
+func (c *Config) Requested(pod *corev1.Pod) string {
+	list, said := requests(pod), map[corev1.ResourceName]string{}
+	for _, name := range changing {
+		said[name] = quantity(list, name)
+		if at := c.gpuContainer(pod); at >= 0 {
+			of := &pod.Spec.Containers[at].Resources
+			if limit, limited := of.Limits[name]; limited && limit.Cmp(of.Requests[name]) > 0 {
+				said[limitOf(name)] = limit.String()
+			}
+		}
+	}
+	text, err := json.Marshal(said)
 	if err != nil { // cannot happen: a map of texts
 		panic("mirror: " + err.Error())
 	}
 	return string(text)
 }
 
+// changing are the resources that a resize can change.
+var changing = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+
+// limitOf returns the key of a resource's limit, as quotas name it.
+func limitOf(name corev1.ResourceName) corev1.ResourceName { return "limits." + name }
+
 func quantity(list corev1.ResourceList, name corev1.ResourceName) string {
 	q := list[name]
 	return q.String()
+}
+
+// noted returns what the annotation of a pod says, or nil.
+func noted(pod *corev1.Pod) (said map[corev1.ResourceName]string) {
+	text := pod.Annotations[RequestedAnnotation]
+	if len(text) > longestName || json.Unmarshal([]byte(text), &said) != nil {
+		return nil
+	}
+	return said
 }
 
 // original returns the requests of a pod before this program changed them. Whoever may write pods can write the annotation, so it
 // counts only if the pod can be given what it says: otherwise the pod would be placed as smaller than it is. An annotation that is
 // not valid counts as none.
 func (c *Config) original(pod *corev1.Pod, list corev1.ResourceList) corev1.ResourceList {
-	text, ok := pod.Annotations[RequestedAnnotation]
-	if !ok || len(text) > longestName || !c.resizable(pod) {
-		return list
-	}
-	var said map[corev1.ResourceName]string
-	if json.Unmarshal([]byte(text), &said) != nil {
+	said := noted(pod)
+	if said == nil || !c.resizable(pod) {
 		return list
 	}
 	out := list.DeepCopy()
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+	for _, name := range changing {
 		q, err := resource.ParseQuantity(said[name])
 		if err != nil || q.Sign() < 0 {
 			return list
@@ -150,8 +169,7 @@ func resizing(pod *corev1.Pod) bool {
 
 // Resized returns the container of a pod that has its GPUs, and the requests and limits of CPU and memory with which the pod
 // holds an amount for each of its GPUs; ok is false if it holds that already, or cannot be resized. What other containers
-// request stays. A limit that equals the request keeps doing so, because the quality-of-service class of a pod cannot change;
-// another limit rises if it would be below the request.
+// request stays. See resizedLimit for the limits.
 func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string, r corev1.ResourceRequirements, ok bool) {
 	has := requests(pod)
 	all := c.amountOf(has)
@@ -172,10 +190,7 @@ func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string
 		}
 		r.Requests[name] = q
 		if limit, limited := of.Resources.Limits[name]; limited {
-			if limit.Cmp(old) == 0 || limit.Cmp(q) < 0 {
-				limit = q
-			}
-			r.Limits[name] = limit
+			r.Limits[name] = resizedLimit(pod, name, old, limit, q)
 		}
 	}
 	cpu, mem := asked[corev1.ResourceCPU], asked[corev1.ResourceMemory]
@@ -188,4 +203,25 @@ func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string
 	set(corev1.ResourceCPU, cpu)
 	set(corev1.ResourceMemory, mem)
 	return of.Name, r, len(r.Requests) > 0
+}
+
+// resizedLimit returns the limit of a resource for a container that requests q after a resize, and requested old with a limit
+// before. A limit that the pod's owner has set above the request stays, or is just above q if q reaches it, and one that equals the
+// request keeps doing so. So the pod's quality-of-service class, which cannot change, stays the same.
+func resizedLimit(pod *corev1.Pod, name corev1.ResourceName, old, limit, q resource.Quantity) resource.Quantity {
+	if own, err := resource.ParseQuantity(noted(pod)[limitOf(name)]); err == nil {
+		limit = own
+	} else if limit.Cmp(old) == 0 {
+		return q
+	}
+	if limit.Cmp(q) > 0 {
+		return limit
+	}
+	step := resource.MustParse("1m")
+	if name == corev1.ResourceMemory {
+		step = resource.MustParse("1Mi")
+	}
+	q = q.DeepCopy()
+	q.Add(step)
+	return q
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,14 @@ func TestResized(t *testing.T) {
 		{"as it is", sized("8", "", "64Gi", ""), nil, 4000, 32 << 10, [4]string{}, false},
 		{"more CPU", sized("8", "", "64Gi", ""), nil, 6000, 32 << 10, [4]string{"12", "", "64Gi", ""}, true},
 		{"guaranteed", sized("8", "8", "64Gi", "64Gi"), nil, 6000, 40 << 10, [4]string{"12", "12", "80Gi", "80Gi"}, true},
-		{"within its limits", sized("8", "16", "64Gi", "65Gi"), nil, 6000, 40 << 10, [4]string{"12", "16", "80Gi", "80Gi"}, true},
+		{"within its limits", sized("8", "16", "64Gi", "65Gi"), nil, 6000, 40 << 10, [4]string{"12", "16", "80Gi", "81921Mi"}, true},
+		{"beyond one limit", sized("8", "12", "64Gi", "64Gi"), nil, 6000, 32 << 10, [4]string{"12", "12001m", "64Gi", "64Gi"}, true},
+		{"back within its limits", sized("20", "20001m", "80Gi", "80Gi"), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{RequestedAnnotation: `{"cpu":"8","memory":"64Gi","limits.cpu":"16"}`}
+		}, 4000, 32 << 10, [4]string{"8", "16", "64Gi", "64Gi"}, true},
+		{"back, as an earlier version noted it", sized("20", "24", "80Gi", "80Gi"), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{RequestedAnnotation: `{"cpu":"8","memory":"64Gi"}`}
+		}, 4000, 32 << 10, [4]string{"8", "24", "64Gi", "64Gi"}, true},
 		{"less", sized("8", "8", "64Gi", ""), nil, 1000, 32 << 10, [4]string{"2", "2", "64Gi", ""}, true},
 		{"no CPU requested", sized("", "", "64Gi", ""), nil, 6000, 40 << 10, [4]string{"", "", "80Gi", ""}, true},
 		{"another container", sized("8", "", "64Gi", ""), func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, sidecar) }, 6000,
@@ -131,8 +139,17 @@ func TestRequestedBefore(t *testing.T) {
 			t.Errorf("%s: request %+v, %v, want %d and %d", x.name, a.request, f, x.cpu, x.mem)
 		}
 	}
-	if got := Requested(sized("8", "", "64Gi", "")); got != `{"cpu":"8","memory":"64Gi"}` {
-		t.Errorf("requested %s", got)
+	for _, x := range []struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		{sized("8", "", "64Gi", ""), `{"cpu":"8","memory":"64Gi"}`},
+		{sized("8", "8", "64Gi", "64Gi"), `{"cpu":"8","memory":"64Gi"}`},
+		{sized("8", "16", "64Gi", "65Gi"), `{"cpu":"8","limits.cpu":"16","limits.memory":"65Gi","memory":"64Gi"}`},
+	} {
+		if got := c.Requested(x.pod); got != x.want {
+			t.Errorf("requested %s, want %s", got, x.want)
+		}
 	}
 }
 
@@ -175,6 +192,51 @@ func TestLeast(t *testing.T) {
 		}
 		if held := c.Held(x.pod); held != least {
 			t.Errorf("%s: it holds %+v after a resize to %+v", x.name, held, least)
+		}
+	}
+}
+
+// guaranteed reports whether a pod of one container has the quality-of-service class Guaranteed.
+func guaranteed(pod *corev1.Pod) bool {
+	r := pod.Spec.Containers[0].Resources
+	return !slices.ContainsFunc(changing, func(name corev1.ResourceName) bool {
+		limit, limited := r.Limits[name]
+		return !limited || limit.Cmp(r.Requests[name]) != 0
+	})
+}
+
+// TestResizedUpAndBack checks for several limits that a pod which is resized up and back has its own requests and limits again, and
+// the same quality-of-service class all the time.
+func TestResizedUpAndBack(t *testing.T) {
+	c := &Config{GPU: "nvidia.com/gpu"}
+	for _, x := range [][4]string{{"8", "8", "64Gi", "64Gi"}, {"8", "16", "64Gi", "64Gi"}, {"8", "16", "64G", "64G"}, {"8", "12", "64Gi", "72Gi"},
+		{"8", "", "64Gi", "80Gi"}} {
+		pod := sized(x[0], x[1], x[2], x[3])
+		own, class := pod.Spec.Containers[0].Resources.DeepCopy(), guaranteed(pod)
+		first := c.Held(pod)
+		note := c.Requested(pod)
+		for _, to := range []cluster.Amount{{CPUMilli: 6000, MemMiB: 40 << 10}, {CPUMilli: 10000, MemMiB: 40 << 10}, first} {
+			_, r, ok := c.Resized(pod, to)
+			if !ok {
+				t.Fatalf("%q: not resized to %+v", x, to)
+			}
+			pod.Annotations = map[string]string{RequestedAnnotation: note}
+			for name := range r.Requests {
+				pod.Spec.Containers[0].Resources.Requests[name] = r.Requests[name]
+			}
+			for name := range r.Limits {
+				pod.Spec.Containers[0].Resources.Limits[name] = r.Limits[name]
+			}
+			if got := guaranteed(pod); got != class {
+				t.Errorf("%q at %+v: guaranteed %t, want %t", x, to, got, class)
+			}
+		}
+		for _, name := range changing {
+			is := pod.Spec.Containers[0].Resources
+			request, limit := is.Requests[name], is.Limits[name]
+			if request.Cmp(own.Requests[name]) != 0 || limit.Cmp(own.Limits[name]) != 0 {
+				t.Errorf("%q: back at a request of %v %s, with a limit of %v", x, &request, name, &limit)
+			}
 		}
 	}
 }
