@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
@@ -179,6 +180,72 @@ func TestGivenBackWithinTheBounds(t *testing.T) {
 	r := decideRound(built(t, pods), decider(t, "srsf"), "r", limits{amounts: a, mirror: &reading})
 	if len(r.holds) != 2 || r.holds[0].amount.CPUMilli != 3000 || r.holds[1].amount.CPUMilli != 3000 {
 		t.Errorf("%d pods change, want both to 3000", len(r.holds))
+	}
+}
+
+// TestResizesAreUndone checks that all pods of a gang get back what a pod holds whose kubelet cannot resize it, and that the gang keeps
+// that for an hour.
+func TestResizesAreUndone(t *testing.T) {
+	const note = `{"cpu":"2","memory":"64Gi"}`
+	for _, c := range []struct {
+		name, reason, note string
+		since              time.Duration
+		undone             bool
+	}{
+		{"infeasible", corev1.PodReasonInfeasible, note, 0, true},
+		{"deferred", corev1.PodReasonDeferred, note, 4 * time.Minute, false},
+		{"deferred for long", corev1.PodReasonDeferred, note, 5 * time.Minute, true},
+		{"resized by somebody else", corev1.PodReasonInfeasible, "", 0, false},
+		{"on its way", "", note, time.Hour, false},
+	} {
+		pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list(), "6", "64Gi")
+		for i, pod := range pods {
+			if c.note != "" {
+				pod.Annotations[mirror.RequestedAnnotation] = c.note
+			}
+			has := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse([]string{"6", "4"}[i])} // the second pod lags behind
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, Resources: &corev1.ResourceRequirements{Requests: has},
+			}}
+		}
+		if c.reason != "" {
+			pods[1].Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: c.reason, LastTransitionTime: metav1.NewTime(noon.Add(-c.since)),
+			}}
+		}
+		l, client, _ := liveLoop(t, pods[0], pods[1])
+		l.Config.Mirror = reading
+		v := built(t, pods)
+		l.amounts.bounds = granted("*: cpu=1..4").bounds
+		r := decideRound(v, decider(t, "srsf"), "r", limits{amounts: &l.amounts, mirror: &reading})
+		if err := l.resizeAll(t.Context(), r, noon); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		n := 0
+		for _, pod := range pods {
+			is, err := client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is.Spec.Containers[0].Resources.Requests.Cpu().String() == "4" {
+				n++
+			}
+		}
+		if want := map[bool]int{true: 2, false: 0}[c.undone]; n != want {
+			t.Errorf("%s: %d pods have 4 CPUs again, want %d", c.name, n, want)
+		}
+		for _, pod := range pods { // the kubelet has done its part
+			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: pod.Status.StartTime}
+		}
+		free := func(at time.Time) bool {
+			v := built(t, pods)
+			l.amounts.judge(v, at)
+			_, free := l.amounts.boundsOf(&v.Jobs[0])
+			return free
+		}
+		if before, after := free(noon.Add(time.Hour-1)), free(noon.Add(time.Hour)); before == c.undone || !after {
+			t.Errorf("%s: may change within an hour: %t, after it: %t", c.name, before, after)
+		}
 	}
 }
 

@@ -155,6 +155,9 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	if running {
 		p.start, p.pieces = b.started(c.bound, need), b.pieces(c.bound)
 		job.Resizing = slices.ContainsFunc(c.bound, resizing)
+		if at := slices.IndexFunc(c.bound, b.stuck); at >= 0 {
+			job.Stuck = c.bound[at]
+		}
 	}
 	for _, pod := range own {
 		job.Fixed = job.Fixed || !b.resizable(pod)

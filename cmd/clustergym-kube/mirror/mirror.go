@@ -66,6 +66,8 @@ type Job struct {
 	// change them.
 	Fixed    bool
 	Resizing bool
+	// Stuck is a pod that this program has resized and whose kubelet cannot carry that out, or nil: see stuck.
+	Stuck *corev1.Pod
 	// Least is the least that each GPU of the pods can be given: the requests of containers without GPUs do not change.
 	Least cluster.Amount
 	// Loose is what the pods of Free hold for each of their GPUs: of the pods that hold most. It differs from the request after a

@@ -3,6 +3,7 @@ package mirror
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -156,7 +157,7 @@ func resizing(pod *corev1.Pod) bool {
 			if c.Name != s.Name {
 				continue
 			}
-			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			for _, name := range changing {
 				want, wants := c.Resources.Requests[name]
 				if has, said := s.Resources.Requests[name]; wants && said && want.Cmp(has) != 0 {
 					return true
@@ -165,6 +166,37 @@ func resizing(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// deferredLong is how long a kubelet may wait for room before a resize counts as one that it cannot carry out.
+const deferredLong = 5 * time.Minute
+
+// stuck reports whether this program has resized a pod and its kubelet cannot carry that out: its node never can, or has had no room
+// for the time deferredLong.
+func (b *builder) stuck(pod *corev1.Pod) bool {
+	return noted(pod) != nil && resizing(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue && (c.Reason == corev1.PodReasonInfeasible ||
+			c.Reason == corev1.PodReasonDeferred && b.now.Sub(c.LastTransitionTime.Time) >= deferredLong)
+	})
+}
+
+// Granted returns what the kubelet has given to a pod for each of its GPUs, which may differ from what the pod requests now.
+func (c *Config) Granted(pod *corev1.Pod) cluster.Amount {
+	pod = pod.DeepCopy()
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		for j := range pod.Spec.Containers {
+			if of := &pod.Spec.Containers[j]; of.Name == s.Name && s.Resources != nil {
+				for _, name := range changing {
+					_, wants := of.Resources.Requests[name]
+					if has, said := s.Resources.Requests[name]; wants && said {
+						of.Resources.Requests[name] = has
+					}
+				}
+			}
+		}
+	}
+	return c.Held(pod)
 }
 
 // Resized returns the container of a pod that has its GPUs, and the requests and limits of CPU and memory with which the pod
