@@ -38,6 +38,7 @@ func (p *workerPool) writeContact() error {
 	if p.contact() == "" {
 		return nil
 	}
+	p.wrote = true
 	err := os.MkdirAll(p.contact(), 0o700)
 	for name, text := range map[string]string{
 		urlName: p.url(), queueName: p.access.Queue, tokenName: p.access.Token, caName: p.authority(), credsName: p.access.Creds,
@@ -55,10 +56,9 @@ func (p *workerPool) writeContact() error {
 	return err
 }
 
-// removeContact removes the folder, also one that a killed process left. The folder around it must not be that of another
-// process.
+// removeContact removes the folder if this pool has written it. Otherwise the folder may be that of another process.
 func (p *workerPool) removeContact() {
-	if p.contact() == "" {
+	if !p.wrote {
 		return
 	}
 	for _, name := range []string{urlName, queueName, tokenName, caName, credsName, ""} {

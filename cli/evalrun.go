@@ -170,7 +170,7 @@ func play(ctx context.Context, a *app, plan eval.Plan, by *poolOptions) (results
 	})
 	bar.Finish()
 	some, ok := errors.AsType[*eval.FailedError](err)
-	pool.finish(err, err == nil || ok)
+	pool.finish(err == nil || ok)
 	if ok {
 		for _, err := range some.Errs {
 			failed = append(failed, err.Error())

@@ -172,7 +172,11 @@ func TestTheFolderSaysHowToReachTheBroker(t *testing.T) {
 			t.Errorf("%s: host %q, want %q", path, host, want)
 		}
 	}
-	p.removeContact()
+	(&workerPool{dir: "run", ctx: context.Background()}).finish(false) // of a command that failed before its work began
+	if _, err := os.Stat(filepath.Join(p.contact(), urlName)); err != nil {
+		t.Errorf("another command has removed what the folder says: %v", err)
+	}
+	p.finish(true)
 	if _, err := os.Stat(p.contact()); !os.IsNotExist(err) {
 		t.Errorf("the folder stays: %v", err)
 	}

@@ -182,7 +182,7 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 		return err
 	}
 	done := false
-	defer func() { pool.finish(nil, done) }()
+	defer func() { pool.finish(done) }()
 	var reports []*headroom.Report
 	for i, p := range plans {
 		if pool != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/loopback"
 	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/internal/work"
@@ -80,6 +79,7 @@ type workerPool struct {
 	pool   *work.Pool
 	broker *work.Broker
 	tasks  sync.WaitGroup
+	wrote  bool // the folder that says how to reach the broker
 	stop   context.CancelFunc
 }
 
@@ -87,7 +87,7 @@ type workerPool struct {
 func (o *poolOptions) used() bool { return o.workers > 0 || o.listen.Host != "" || o.access.URL != "" }
 
 // open returns the pool that the flags describe, nil for none. If ctx ends, the pool no longer waits for an external broker. The
-// caller must call close.
+// caller must call finish.
 func (o *poolOptions) open(
 	ctx context.Context, dir string, a *app, warn func(error), told func(work.Status),
 ) (*workerPool, error) {
@@ -269,11 +269,10 @@ func certificateHost(path string) string {
 	return own
 }
 
-// finish closes the pool after the command's work has ended with an error or with nil, and removes what it wrote into the folder,
-// unless the folder is another process's.
-func (p *workerPool) finish(err error, done bool) {
+// finish closes the pool and removes what it wrote into the folder.
+func (p *workerPool) finish(done bool) {
 	p.close(done)
-	if p != nil && !folderlock.Held(err) {
+	if p != nil {
 		p.removeContact()
 	}
 }

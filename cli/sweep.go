@@ -180,7 +180,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 			bar.Note(fmt.Sprintf("rung %d/%d  %s  %s", p.Rung, len(plan.Rungs), p.Run, note(p.Metrics)))
 		},
 	})
-	pool.finish(err, err == nil)
+	pool.finish(err == nil)
 	if errors.Is(err, sweep.ErrStopped) {
 		return nil, cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after %d of %d updates of all runs: "+
 			"go on with %s", last.Done, last.Total, next("sweep", "--dir", o.dir)))

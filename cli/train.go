@@ -204,7 +204,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 		options.Pool = pool.of(labelJob)
 	}
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, options)
-	pool.finish(err, err == nil && !result.Stopped)
+	pool.finish(err == nil && !result.Stopped)
 	if err != nil {
 		return nil, err
 	}
