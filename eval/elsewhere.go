@@ -47,7 +47,7 @@ func (p *Player) Play(ctx context.Context, i int) ([]byte, error) {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return encodeAnswer(&answer{Failed: shorten(names.Escape(err.Error()))}, nil)
+		return encodeAnswer(&answer{Case: &t.Case, Failed: shorten(names.Escape(err.Error()))}, nil)
 	}
 	return encodeAnswer(&answer{Result: res, Timing: res.Timing}, res.Log)
 }
@@ -57,7 +57,8 @@ func (p *Player) Play(ctx context.Context, i int) ([]byte, error) {
 type answer struct {
 	Result *Result `json:"result,omitempty"`
 	Timing *Timing `json:"timing,omitempty"`
-	Failed string  `json:"failed,omitempty"` // why the case failed
+	Case   *Case   `json:"case,omitempty"`   // that failed
+	Failed string  `json:"failed,omitempty"` // why
 	Large  bool    `json:"large,omitempty"`  // the event log is too large to be sent
 }
 
@@ -123,8 +124,10 @@ func parseAnswer(data []byte, c *Case, keeps bool) (*answer, error) {
 		return nil, errors.New("want a result or the reason why there is none")
 	case names.Escape(a.Failed) != a.Failed || len(a.Failed) > maxFailed:
 		return nil, errors.New("the reason why there is no result is not a printable text of at most 4 KiB")
-	case a.Result != nil && a.Result.Case != *c:
-		return nil, fmt.Errorf("result of %v, want that of %v", a.Result.Case, *c)
+	case (a.Case == nil) != (a.Failed == ""):
+		return nil, errors.New("want the case that failed if there is no result, and only then")
+	case a.about() != *c:
+		return nil, fmt.Errorf("result of %v, want that of %v", a.about(), *c)
 	case a.Large && (!keeps || a.Result == nil):
 		return nil, errors.New("an event log that is not asked for")
 	}
@@ -141,7 +144,19 @@ func parseAnswer(data []byte, c *Case, keeps bool) (*answer, error) {
 	if by := a.Result.Log.Scheduler; by != c.Policy {
 		return nil, fmt.Errorf("event log of policy %q, want %q", by, c.Policy)
 	}
+	measured := Measure(a.Result.Log)
+	if measured.Refused = a.Result.Refused; measured != a.Result.Metrics {
+		return nil, errors.New("event log of another episode: it has other metrics than the result")
+	}
 	return a, nil
+}
+
+// about returns the case that the answer is about.
+func (a *answer) about() Case {
+	if a.Result != nil {
+		return a.Result.Case
+	}
+	return *a.Case
 }
 
 // writeSchedule writes an event log of at most so many bytes in the form in which a journal stores it.

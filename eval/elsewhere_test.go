@@ -145,8 +145,15 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		{line(func(a *answer) { a.Result.Window = "test-9" }), "want that of"},
 		{line(func(a *answer) { *a = answer{} }), "invalid"},
 		{line(func(a *answer) { a.Failed = "x" }), "want a result or the reason"},
-		{line(func(a *answer) { a.Result, a.Failed = nil, "\x1b[2J" }), "printable"},
-		{line(func(a *answer) { a.Result, a.Failed = nil, "x" }), "bytes after the result"},
+		{line(func(a *answer) { a.Case, a.Result, a.Failed = &a.Result.Case, nil, "\x1b[2J" }), "printable"},
+		{line(func(a *answer) { a.Case, a.Result, a.Failed = &a.Result.Case, nil, "x" }), "bytes after the result"},
+		{line(func(a *answer) { a.Result, a.Failed = nil, "x" }), "the case that failed"},
+		{line(func(a *answer) { a.Case = &a.Result.Case }), "only then"},
+		{line(func(a *answer) {
+			a.Case, a.Result, a.Failed = &a.Result.Case, nil, "x"
+			a.Case.Seed++
+		}), "want that of"},
+		{line(func(a *answer) { a.Result.SumJCT++ }), "event log of another episode"},
 	} {
 		plan, pool := elsewherePlan(t)
 		plan.Policies = plan.Policies[:1]

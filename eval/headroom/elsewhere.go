@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/units"
 )
 
@@ -47,7 +48,19 @@ func (s *Searcher) Search(ctx context.Context, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(found)
+	return json.Marshal(&answer{s.m.about(i), found})
+}
+
+// answer is what another process says about a window under a seed.
+type answer struct {
+	Of eval.Case `json:"case"` // without a policy
+	*searched
+}
+
+// about returns what an answer about a window under a seed is about.
+func (m *measuring) about(i int) eval.Case {
+	suite, c := &m.plan.Suite, m.cases[i]
+	return eval.Case{Scenario: suite.Scenario, Split: suite.Split, Window: suite.Windows[c.window].Name, Seed: c.seed}
 }
 
 // searched is what a search finds in a window, and the window's bounds. Neither depends on the results of the rivals.
@@ -77,18 +90,23 @@ func (m *measuring) searched(ctx context.Context, i int) (*searched, error) {
 // maxFound is the largest number of bytes of an answer.
 const maxFound = 1 << 16
 
-// parseSearched reads an answer.
-func parseSearched(data []byte) (*searched, error) {
+// parseAnswer reads an answer about a window under a seed.
+func parseAnswer(data []byte, of eval.Case) (*searched, error) {
 	if len(data) > maxFound {
 		return nil, fmt.Errorf("an answer of %d bytes, want at most %d", len(data), maxFound)
 	}
 	s := &searched{}
-	if err := json.Unmarshal(data, s); err != nil {
+	a := &answer{searched: s}
+	if err := json.Unmarshal(data, a); err != nil {
 		return nil, err
 	}
-	again, err := json.Marshal(s)
+	again, err := json.Marshal(a)
 	if err == nil && !bytes.Equal(again, data) {
 		err = errors.New("the answer is not in the form in which it is sent")
+	}
+	if err == nil && a.Of != of {
+		err = fmt.Errorf("the answer is about %s %s, seed %d, want %s %s, seed %d",
+			a.Of.Scenario, a.Of.Window, a.Of.Seed, of.Scenario, of.Window, of.Seed)
 	}
 	if err == nil && (s.Found.Metrics.Jobs < 0 || s.Found.Sum < 0) {
 		err = fmt.Errorf("%d jobs and a sum of %v, want no negative numbers", s.Found.Metrics.Jobs, s.Found.Sum)
@@ -105,7 +123,7 @@ func (m *measuring) elsewhere(ctx context.Context) ([]*searched, error) {
 	}
 	pool := m.plan.Pools.Searches
 	err := pool.Start(m.plan.Pools.Job, func(i int, data []byte) (refused, failed error) {
-		found, err := parseSearched(data)
+		found, err := parseAnswer(data, m.about(i))
 		if err != nil {
 			return err, nil
 		}
