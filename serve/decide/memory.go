@@ -23,6 +23,7 @@ type memory struct {
 	shared  *belief.Memory // a copy that never changes, for decisions; nil if it must be made anew
 	text    []byte         // what was learned when the memory was opened, for the decision log; nil once it is there
 	changed bool           // since the last save
+	later   bool           // whether there was a state since the last save, which may have changed nothing
 
 	saving sync.Mutex
 	saved  time.Time
@@ -77,7 +78,7 @@ func (d *Decider) Recall() error {
 
 // open makes the memory that of what was learned. The caller holds mu, as for learn and share.
 func (m *memory) open(learned *belief.Memory) {
-	m.learned, m.shared, m.text, m.changed = learned, nil, learned.Save(), false
+	m.learned, m.shared, m.text, m.changed, m.later = learned, nil, learned.Save(), false, false
 }
 
 // learn learns from a state.
@@ -86,6 +87,7 @@ func (m *memory) learn(s *cluster.View, away func(name string) bool) belief.Less
 	if l.Ended > 0 || l.Readings > 0 {
 		m.shared = nil
 	}
+	m.later = m.later || l.Skipped == ""
 	m.changed = m.changed || l.Ended > 0 || l.Readings > 0 || l.Changed
 	return l
 }
@@ -188,34 +190,39 @@ func (d *Decider) reopenLog() error {
 	if err := d.Decisions.reopen(); err != nil {
 		return err
 	}
-	changed := m.changed
+	changed, later := m.changed, m.later
 	m.open(learned)
-	m.changed = changed // what is not saved yet still is to be
+	m.changed, m.later = changed, later // what is not saved yet still is to be
 	return nil
 }
 
-// KeepEvery is the least time between two saves of beliefs, except the last.
-const KeepEvery = time.Minute
+// The least time between two saves of beliefs, except the last: after a change, and without one, which saves the time of the last
+// state.
+const (
+	keepEvery   = time.Minute
+	keepTheTime = 10 * time.Minute
+)
 
-// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one, if either has changed since the
-// last save, and if that was a minute ago or last is true. Call it now and then, and with last when the work has ended. It logs
-// and counts an error.
+// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one: if either has changed since the last
+// save, and if that was a minute ago or last is true; and if there was a later state, and the last save was ten minutes ago or last is
+// true. Call it now and then, and with last when the work has ended. It logs and counts an error.
 func (d *Decider) Keep(last bool) {
 	m := &d.memory
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	m.mu.Lock()
-	if d.Beliefs == "" || !m.changed || !last && time.Since(m.saved) < KeepEvery {
+	ago := time.Since(m.saved)
+	if d.Beliefs == "" || !(m.changed && (last || ago >= keepEvery)) && !(m.later && (last || ago >= keepTheTime)) {
 		m.mu.Unlock()
 		return
 	}
 	copied := m.learned.Copy()
-	m.changed = false
+	m.changed, m.later = false, false
 	m.mu.Unlock()
 	m.saved = time.Now()
 	if err := WriteBeliefs(d.Beliefs, copied); err != nil {
 		m.mu.Lock()
-		m.changed = true
+		m.changed, m.later = true, true
 		m.mu.Unlock()
 		d.metrics.kept.WithLabelValues(keepFailed).Inc()
 		d.Log.Error("beliefs not saved", "file", d.Beliefs, "error", err)

@@ -108,6 +108,43 @@ func TestADeciderLearns(t *testing.T) {
 	}
 }
 
+// TestTheTimeIsKept checks that a file of beliefs gets the time of a later state in which nothing has changed, when the file is old and
+// at the end: after an hour without a state, by that time, no job counts as ended.
+func TestTheTimeIsKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "beliefs.json")
+	config := func(c *decide.Config) { c.Beliefs = file }
+	at := func(seconds int) string {
+		return strings.Replace(day()[0], `"now_s":1800`, fmt.Sprintf(`"now_s":%d`, seconds), 1)
+	}
+	says := func() (n int64) {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), `"at_ns":`)
+		_, _ = fmt.Sscan(rest, &n)
+		return n / int64(time.Second)
+	}
+	first := newSite(t, load(t, learns), config)
+	first.show(t, at(1800))
+	first.Keep(true)
+	s := newSite(t, load(t, learns), config)
+	for _, c := range []struct {
+		at   int
+		last bool
+		want int64
+	}{
+		{1860, false, 1860}, // nothing was saved by this process yet
+		{1920, false, 1860}, {1980, true, 1980},
+	} {
+		s.show(t, at(c.at))
+		if s.Keep(c.last); says() != c.want {
+			t.Errorf("at %d s, last %t: the file is of %d s, want %d", c.at, c.last, says(), c.want)
+		}
+	}
+}
+
 // TestTraining checks that a policy which begins with the training split is refused unless a file says what was learned there.
 func TestTraining(t *testing.T) {
 	const name = "srsf+know:seen=training:time=history:speed=fit"
