@@ -63,8 +63,8 @@ func (m *Memory) Restore(text []byte) error {
 		text, line := r.At(p)
 		return append(bytes.Repeat([]byte{'\n'}, line-1), text...)
 	}
-	fresh := NewMemory()
-	if err := fresh.RestoreParts(part(at[2]), part(at[3])); err != nil {
+	fresh, err := restoreParts(part(at[2]), part(at[3]))
+	if err != nil {
 		return fmt.Errorf("restore beliefs: %w", err)
 	}
 	fresh.lastState, fresh.restored = before, before.servers != nil
@@ -76,14 +76,20 @@ func (m *Memory) Restore(text []byte) error {
 // RestoreParts replaces what was learned by the texts of a Learner.Save, of a History, and of a Speeds.Save. After an error,
 // nothing has changed.
 func (m *Memory) RestoreParts(times, speeds []byte) error {
-	fresh := NewMemory()
-	if err := fresh.times.Restore(times); err != nil {
-		return err
-	}
-	if err := fresh.speeds.Restore(speeds); err != nil {
+	fresh, err := restoreParts(times, speeds)
+	if err != nil {
 		return err
 	}
 	fresh.begin()
 	*m = *fresh
 	return nil
+}
+
+// restoreParts returns a memory of these texts, whose digest the caller has to set.
+func restoreParts(times, speeds []byte) (*Memory, error) {
+	fresh := NewMemory()
+	if err := fresh.times.Restore(times); err != nil {
+		return nil, err
+	}
+	return fresh, fresh.speeds.Restore(speeds)
 }

@@ -187,11 +187,8 @@ func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 	if s.Phase(p.Job) != cluster.Running {
 		return HeldNoRoom
 	}
-	is := p.Placement
-	if l.Amounts != nil && p.Kind == cluster.OpResize {
-		is = Reshape(was, is)
-	}
-	if grown := p.Kind == cluster.OpResize && Within(was, is); grown && (l.Amounts == nil || !less(was, p.Placement)) {
+	is := l.moved(p.Kind, was, p.Placement)
+	if grown := p.Kind == cluster.OpResize && Within(was, is); grown && !less(was, p.Placement) {
 		return ""
 	}
 	if l.Protected != nil && l.Protected(p.Job) {
@@ -203,6 +200,15 @@ func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 	return ""
 }
 
+// moved returns where the workers of a job are after an operation. If amounts may differ from the request, a resize can also change
+// those of workers that stay: they have the amounts from before in the result.
+func (l *Limits) moved(kind cluster.OpKind, was, is cluster.Placement) cluster.Placement {
+	if l.Amounts == nil || kind != cluster.OpResize {
+		return is
+	}
+	return Reshape(was, is)
+}
+
 // takes reports whether the operation may take GPUs.
 func takes(p *cluster.Proposal) bool {
 	return p.Kind == cluster.OpPlace || p.Kind == cluster.OpResize || p.Kind == cluster.OpMigrate
@@ -211,10 +217,7 @@ func takes(p *cluster.Proposal) bool {
 // stopped reports whether the operation after the mark stops a job or moves one of its workers.
 func (l *Limits) stopped(tx *cluster.Txn, mark int) bool {
 	o := &tx.Ops()[mark]
-	is := o.Placement()
-	if l.Amounts != nil && o.Kind == cluster.OpResize {
-		is = Reshape(o.Before(), is)
-	}
+	is := l.moved(o.Kind, o.Before(), o.Placement())
 	return o.Kind == cluster.OpPreempt || o.Kind == cluster.OpMigrate || o.Kind == cluster.OpResize && Stops(o.Before(), is)
 }
 
