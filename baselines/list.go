@@ -16,6 +16,7 @@ import (
 //	fjf, fgd               submit, id              skips (first job that fits)
 //	sjf                    estimated duration, id  blocks
 //	qssf                   estimated GPU-time, id  blocks
+//	wfp3, unicep, f1 to f4 a published score, id   blocks
 //	sjfskip, lucid         estimated duration, id  skips
 //	sjfhold                estimated duration, id  skips, but holds GPUs for the first job that did not fit: no job starts
 //	                                               that is more than hold times as long and would not end before that one
@@ -25,6 +26,7 @@ type list struct {
 	skip    bool
 	hold    float64 // factor on the duration of the held job; 0 holds nothing
 	order   func(*cluster.View, cluster.JobID) (time.Duration, error)
+	ages    bool    // keys change while jobs wait; without skip only
 	all     queue   // used without skip
 	some    waiting // used with skip
 	running roster  // used only with hold
@@ -92,7 +94,7 @@ func (l *list) Schedule(tx *cluster.Txn) error {
 	switch {
 	case l.skip:
 		pass = l.fill
-	case l.easy.on:
+	case l.easy.on || l.ages:
 		pass = l.backfill
 	}
 	if err := pass(tx); err != nil {
@@ -111,7 +113,7 @@ func (l *list) observe(tx *cluster.Txn) error {
 		if l.learn != nil {
 			l.learn.Note(s, e)
 		}
-		if l.easy.on || e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
+		if l.easy.on || l.ages || e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
 			continue
 		}
 		key, err := l.order(s, e.Job)

@@ -11,7 +11,7 @@ import (
 
 // All returns the baselines of this program in the order of tables. Those that the program's main function added come last.
 func All() []Baseline {
-	return slices.Concat(orders(), field(), linked(predicted), elastics(), linked(looking),
+	return slices.Concat(orders(), scored(), field(), linked(predicted), elastics(), linked(looking),
 		slices.DeleteFunc(own.All(), func(b Baseline) bool { return apart(b.Name) }))
 }
 
@@ -28,7 +28,7 @@ func orders() []Baseline {
 			"fifo", "submission order; a job that does not fit blocks the queue",
 			"Jobs start in the order of their submission. One that does not fit blocks all behind it.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsNothing,
-			blockingOf(bySubmit),
+			blocking(list{order: bySubmit}),
 		},
 		{
 			"fjf", "submission order; a job that does not fit is skipped",
@@ -40,7 +40,7 @@ func orders() []Baseline {
 			"sjf", "shortest estimated duration first; a job that does not fit blocks the queue",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit blocks all behind it.",
 			"semantics of Lucid's simulator (Hu et al., ASPLOS 2023)", needsEstimates,
-			blockingOf(byEstimate),
+			blocking(list{order: byEstimate}),
 		},
 		{
 			"qssf", "shortest estimated service (time x GPUs) first; a job that does not fit blocks the queue (Helios)",
@@ -48,7 +48,7 @@ func orders() []Baseline {
 				" `" + KnowSuffix + ":time=history:by=mean` predicts from the jobs of the same user and size that have ended, as QSSF does.",
 			"Quasi-Shortest-Service-First of Helios (Hu et al., SC 2021), without names of jobs, which no public trace has, and with one" +
 				" queue in place of one for each virtual cluster", needsEstimates,
-			blockingOf(byService),
+			blocking(list{order: byService}),
 		},
 		{
 			"sjfskip", "shortest estimated duration first; a job that does not fit is skipped",
@@ -137,15 +137,15 @@ func listOf(l *list, placer string) func(*Settings) maker {
 	return func(s *Settings) maker { return s.list(l, placer) }
 }
 
-// blockingOf declares an order in which a job that does not fit blocks all behind it, or all that would delay it.
-func blockingOf(order func(*cluster.View, cluster.JobID) (time.Duration, error)) func(*Settings) maker {
+// blocking declares a list in which a job that does not fit blocks all behind it, or all that would delay it.
+func blocking(declared list) func(*Settings) maker {
 	return func(s *Settings) maker {
 		const none, easy = "false", "easy"
-		l, backfill := &list{order: order}, none
+		l, backfill := declared, none
 		option.Choice(&s.Set, &backfill, "backfill", []string{none, easy},
 			"whether jobs start behind the first one that does not fit: none, or (easy) those that by estimates do not delay it",
 			"easy is EASY backfilling (Lifka, JSSPP 1995)")
-		build := s.list(l, bestFit)
+		build := s.list(&l, bestFit)
 		return func(name string) cluster.Scheduler {
 			l.easy.on = backfill == easy
 			return build(name)
