@@ -1,5 +1,7 @@
 package cli
 
+import "fmt"
+
 // inlinePages are the pages whose commands in backquotes count as commands, too, up to the given line. On other pages backquotes name
 // a command more often than they show one to run.
 var inlinePages = map[string]string{"README.md": "", "docs/expectations.md": "## What stopped new users", "examples/README.md": ""}
@@ -98,7 +100,10 @@ var before = map[string][]string{
 		"printf 'scenario: embedded-small-v1\n' > train.yaml",
 		"printf 'bounds:\n  - {policy: fifo, metric: mean_jct_s, max: 1e9, why: the test}\n' > gate.yaml",
 	},
-	"docs/traces.md": {"printf 'id,gpus,created,ended,started\n1,2,0,100,0\n2,1,5,60,10\n' > cluster.csv"},
+	"docs/traces.md": {
+		"printf 'id,gpus,created,ended,started\n1,2,0,100,0\n2,1,5,60,10\n' > cluster.csv",
+		"printf '%s' '" + decided(1060, fmt.Sprintf(recorded, 60)) + decided(1100) + "' > decisions.jsonl",
+	},
 	"docs/training.md": {
 		"clustergym trace gen --jobs 1500 --load 1.3 --gpus 64 > jobs.csv",
 		"sed -n '/^name: mine-v1/,/^```/p' docs/training.md | grep -v '```' > mine.yaml",

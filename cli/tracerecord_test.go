@@ -15,13 +15,15 @@ func decided(now int, jobs ...string) string {
 		now, strings.Join(jobs, ","))
 }
 
+// recorded is a job that has run for so many seconds.
+const recorded = `{"id":"mine","submit_s":1000,"workers":2,"user":"ann","cpu_milli":4000,"mem_mib":100,"progress_s":%d,"state":"running",` +
+	`"placement":[{"server":"a","workers":2,"cpu_milli":4000,"mem_mib":100,"gpus":[0,1]}]}`
+
 // TestTraceRecord checks that the trace of a log, of which a line is damaged, can be described and played.
 func TestTraceRecord(t *testing.T) {
-	const runs = `{"id":"mine","submit_s":1000,"workers":2,"user":"ann","cpu_milli":4000,"mem_mib":100,"progress_s":%d,"state":"running",` +
-		`"placement":[{"server":"a","workers":2,"cpu_milli":4000,"mem_mib":100,"gpus":[0,1]}]}`
 	const waits = `{"id":"other","submit_s":1060,"workers":1,"state":"pending"}`
-	first := file(t, "first.jsonl", decided(1060, fmt.Sprintf(runs, 60), waits)+`{"version":1,"ti`+"\n")
-	second := file(t, "second.jsonl", decided(1100, fmt.Sprintf(runs, 100))+decided(1120))
+	first := file(t, "first.jsonl", decided(1060, fmt.Sprintf(recorded, 60), waits)+`{"version":1,"ti`+"\n")
+	second := file(t, "second.jsonl", decided(1100, fmt.Sprintf(recorded, 100))+decided(1120))
 	out := file(t, "own.csv", "")
 	r := must(t, "trace", "record", first, second, "-o", out)
 	contains(t, r.talk, "1 jobs from 3 snapshots", "1 jobs went before they ran, and are left out", "1 damaged lines are left out")
