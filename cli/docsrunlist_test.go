@@ -65,6 +65,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/scale.md", "kubectl", "", "it needs a real cluster: TestCommandsForClustersAreMarked"},
 	{"docs/seeing.md", "clustergym", "", "TestWhatThePageOnSeeingSaysIsSo compares what they print"},
 	{"docs/snapshots.md", "clustergym snapshot", "", "TestTheSnapshotsPage compares what they print"},
+	{"docs/snapshots.md", "clustergym whatif --snapshot cluster.json --policy sjfskip --quota", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy fifo", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy sjfskip --assume 4h", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/told.md", "clustergym train beliefs --scenario", "", "it needs traces: TestTrainBeliefs"},

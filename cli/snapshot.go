@@ -81,10 +81,14 @@ and have not ended: together those of one PodGroup or of one owner such as a Job
 becomes a worker. Kubernetes does not report which GPUs a pod holds; each gets the lowest that are free. The annotation
 clustergym.dev/estimate of a pod or PodGroup, such as 36h, is the job's estimate.
 
+If the lists contain the ClusterQueues, LocalQueues and Workloads of Kueue, each cohort of queues becomes a tenant with a quota,
+and Workloads that are not admitted become waiting jobs.
+
 Warnings on standard error say what the snapshot cannot represent: one line for each kind, with a count and an example.
 `),
 		Example: `  kubectl get nodes,pods -A -o json | clustergym snapshot kubectl > cluster.json
   clustergym snapshot kubectl nodes.json pods.json podgroups.json > cluster.json
+  kubectl get nodes,pods,clusterqueues,localqueues,workloads -A -o json | clustergym snapshot kubectl > cluster.json
   clustergym snapshot kubectl --gpu amd.com/gpu --gpu-label amd.com/gpu.product-name cluster-dump.json > cluster.json`,
 		RunE: func(_ *cobra.Command, args []string) error { return runSnapshotKubectl(a, opts, args) },
 	}

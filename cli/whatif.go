@@ -17,6 +17,7 @@ type whatifOptions struct {
 	policy   string
 	against  string
 	add      []string
+	quotas   []string
 	remove   []string
 	physics  string
 	restart  time.Duration
@@ -33,9 +34,9 @@ func newWhatifCmd(a *app) *cobra.Command {
 		Short: "Forecast a cluster under another policy or on other servers",
 		Long: cmdline.Long(`
 Plays a snapshot of a cluster to its end under a policy. Plays it again under another policy (--against), with servers added
-(--add) or removed (--remove), or all of these together, and prints the difference, for the cluster as a whole and for the
-jobs whose times change most. Without such a change it prints when each job would start and finish. The command changes
-nothing in the cluster. Equal command lines print equal results.
+(--add) or removed (--remove), with other quotas (--quota), or all of these together, and prints the difference, for the
+cluster as a whole and for the jobs whose times change most. Without such a change it prints when each job would start and
+finish. The command changes nothing in the cluster. Equal command lines print equal results.
 
 The result is a forecast. A job ends when its estimate says; a job without an estimate needs --assume, and one that has
 outlived its estimate is assumed to need as long again as it has run. No more jobs are submitted, nothing more fails, and
@@ -47,7 +48,8 @@ docs/what-if.md explains the limits.
 		Example: `  clustergym whatif --snapshot cluster.json --policy fifo
   clustergym whatif --snapshot cluster.json --policy fifo --against srtf --restart 60s
   clustergym whatif --snapshot cluster.json --policy sjfskip --add 2x8 --all
-  clustergym whatif --snapshot cluster.json --policy sjfskip --remove server-3 --json`,
+  clustergym whatif --snapshot cluster.json --policy sjfskip --remove server-3 --json
+  clustergym whatif --snapshot cluster.json --policy sjfskip --quota team-a=16`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatif(cmd.Context(), a, opts) },
 	}
@@ -56,6 +58,7 @@ docs/what-if.md explains the limits.
 	f.StringVar(&opts.policy, "policy", "",
 		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
+	f.StringArrayVar(&opts.quotas, "quota", nil, "another quota of a tenant that has one, as TENANT=GPUS; may be given several times")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
 	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove at the start")
 	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics ls")
@@ -88,6 +91,13 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		}
 		change.Add = append(change.Add, servers)
 	}
+	for _, text := range opts.quotas {
+		quota, err := whatif.ParseQuota(text)
+		if err != nil {
+			return cmdline.Usage("--quota: %w", err)
+		}
+		change.Quotas = append(change.Quotas, quota)
+	}
 	base, err := a.findPolicy(opts.policy)
 	if err != nil {
 		return err
@@ -108,7 +118,7 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		return err
 	}
 	var second *whatif.Outcome
-	if opts.against != "" || len(opts.add) > 0 || len(opts.remove) > 0 {
+	if opts.against != "" || len(opts.add)+len(opts.remove)+len(opts.quotas) > 0 {
 		if second, err = whatif.Play(ctx, &state.View, *other, change, play); err != nil {
 			return err
 		}

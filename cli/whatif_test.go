@@ -17,7 +17,7 @@ func TestThePageOfWhatIf(t *testing.T) { checkPage(t, "what-if.md", 5) }
 
 // TestTheSnapshotsPage checks that the commands of docs/snapshots.md print what the page shows, with the files of testdata/snapshot.
 func TestTheSnapshotsPage(t *testing.T) {
-	checkPage(t, "snapshots.md", 6, "kubectl.json", "nodes.json", "squeue.json")
+	checkPage(t, "snapshots.md", 9, "kubectl.json", "kueue.json", "nodes.json", "squeue.json")
 }
 
 // checkPage checks that the commands in the console blocks of a page of docs print what the page shows. They run in a folder with

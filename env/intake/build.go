@@ -41,10 +41,10 @@ const (
 type Clock struct{ Now, Zero time.Time }
 
 // build returns the State of the servers and jobs. It contains the jobs in the order of their submission.
-func build(servers []server, jobs []job, c Clock, told *notes) (*cluster.State, error) {
+func build(servers []server, jobs []job, quotas []cluster.Quota, c Clock, told *notes) (*cluster.State, error) {
 	now := c.Now
 	makeRoom(servers, jobs)
-	spec := cluster.Spec{}
+	spec := cluster.Spec{Quotas: quotas}
 	for i := range servers {
 		spec.Servers = append(spec.Servers, servers[i].ServerSpec)
 	}

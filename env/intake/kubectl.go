@@ -11,7 +11,8 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// Kubectl reads what kubectl get nodes,pods,podgroups -A -o json prints, in one list or several.
+// Kubectl reads what kubectl get nodes,pods,podgroups -A -o json prints, in one list or several. It also reads the queues and
+// Workloads of Kueue.
 type Kubectl struct {
 	GPU                  string // the resource that counts GPUs
 	TypeLabel, RackLabel string // labels of nodes: the type of their GPUs and their rack; "" for none
@@ -28,12 +29,14 @@ type kubeCluster struct {
 	groups map[gangKey]*podGroup
 	rest   []*pod          // the other pods that run
 	titles map[string]bool // of all pods
+	kueue  kueue
 }
 
 // Read returns the State of the nodes, pods and groups in the files. Nodes without GPUs are left out, and so are pods that have
 // ended. Pods without GPUs count by the CPU and memory that they use up on their nodes.
 func (c *Kubectl) Read(files ...File) (*Result, error) {
-	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[gangKey]*podGroup{}, titles: map[string]bool{}}
+	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[gangKey]*podGroup{}, titles: map[string]bool{},
+		kueue: kueue{queues: map[string]*clusterQueue{}, local: map[[2]string]string{}, owners: map[string]*workload{}}}
 	for i := range files {
 		if err := files[i].read(c.MaxBytes, k.readList); err != nil {
 			return nil, err
@@ -69,15 +72,21 @@ func (k *kubeCluster) readList(r *strictjson.Reader) {
 			}
 		})
 		r.Return(item.path, item.at)
-		switch cmp.Or(kind, strings.TrimSuffix(common, "List")) {
-		case "Node":
+		switch kind = cmp.Or(kind, strings.TrimSuffix(common, "List")); {
+		case kind == "Node":
 			k.addNode(r)
-		case "Pod":
+		case kind == "Pod":
 			k.addPod(r)
-		case "PodGroup":
+		case kind == "PodGroup":
 			k.addGroup(r, strings.HasPrefix(version, "scheduling.k8s.io/"))
+		case kind == "ClusterQueue" && isKueue(version):
+			k.readClusterQueue(r)
+		case kind == "LocalQueue" && isKueue(version):
+			k.readLocalQueue(r)
+		case kind == "Workload" && isKueue(version):
+			k.readWorkload(r)
 		default:
-			k.told.add("objects that are no Node, Pod or PodGroup, ignored", cmp.Or(kind, "one without a kind"))
+			k.told.add("objects of other kinds than Node, Pod, PodGroup and those of Kueue, ignored", cmp.Or(kind, "one without a kind"))
 		}
 		if r.Err() != nil {
 			return
@@ -182,5 +191,6 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	for _, g := range k.gangs() {
 		jobs = append(jobs, k.jobsOf(g, where)...)
 	}
-	return build(k.servers(where.nodes), jobs, k.Clock, &k.told)
+	jobs = append(jobs, k.waiting(where)...)
+	return build(k.servers(where.nodes), jobs, k.quotas(jobs), k.Clock, &k.told)
 }

@@ -185,6 +185,7 @@ func TestBadListsOfKubectl(t *testing.T) {
 func FuzzKubectl(f *testing.F) {
 	f.Add(kubeList(kubeNode("n", 8, ""), kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 1, "", inGroup("1"), "")))
 	f.Add(kubeList(kubeNode("n", 2, `,"unschedulable":true`), kubePod("p", 16384, "n", "", ""), podGroupOf("scheduling.k8s.io/v1", `"minMember":1`)))
+	f.Add(kubeList(kubeNode("n", 8, ""), queueIn("one", "all", 3, `,"lendingLimit":1`), localQueue("q", "one"), workloadOf("w", "q", "", "")))
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := readKubectl(text)
 		if err != nil {

@@ -72,6 +72,7 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, pods []*pod, wher
 		j.Tensor = int32(together)
 	}
 	g.describe(&j.JobSpec, &k.told)
+	j.Tenant = k.tenantOf(g)
 	on := map[*node]*amounts{}
 	for _, p := range pods {
 		j.submit = later(j.submit, p.created)

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/internal/strictjson"
@@ -17,6 +18,9 @@ const (
 	estimateNote   = "clustergym.dev/estimate"
 	modelNote      = "clustergym.dev/model"
 )
+
+// podLabels are the labels of pods that count.
+var podLabels = []string{groupLabel, jobLabel, queueLabel, localQueueLabel, clusterQueueLabel}
 
 func isNote(key string) bool {
 	switch key {
@@ -114,7 +118,7 @@ func (c *Kubectl) readPod(r *strictjson.Reader) *pod {
 	object(r, []string{"metadata", "spec", "status"}, func(field string) {
 		switch field {
 		case "metadata":
-			p.meta = readMeta(r, func(key string) bool { return key == groupLabel || key == jobLabel })
+			p.meta = readMeta(r, func(key string) bool { return slices.Contains(podLabels, key) })
 		case "spec":
 			c.readPodSpec(r, p)
 		case "status":

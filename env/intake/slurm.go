@@ -62,7 +62,7 @@ func (c *Slurm) Read(nodes, jobs File) (*Result, error) {
 			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others count as free", k.nodes[i].name)
 		}
 	}
-	state, err := build(k.servers, k.jobs, c.Clock, &k.told)
+	state, err := build(k.servers, k.jobs, nil, c.Clock, &k.told)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", nodes.Name, jobs.Name, err)
 	}

@@ -14,6 +14,7 @@ import (
 type Change struct {
 	Add    []Servers
 	Remove []string // names of servers that fail now for good; jobs on them are interrupted and wait
+	Quotas []cluster.Quota
 }
 
 // Servers are Count equal servers of the training pool, with GPUs each.
@@ -35,27 +36,51 @@ func ParseServers(text string) (Servers, error) {
 	return Servers{int32(count), int32(each), kind}, nil
 }
 
-func (c *Change) none() bool { return len(c.Add) == 0 && len(c.Remove) == 0 }
+// ParseQuota parses "team-a=16": from now on the running jobs of the tenant may hold 16 GPUs together.
+func ParseQuota(text string) (cluster.Quota, error) {
+	at := strings.LastIndexByte(text, '=')
+	if at >= 0 {
+		if n, err := strconv.ParseInt(text[at+1:], 10, 32); err == nil && n >= 0 && n <= cluster.MaxServers*cluster.MaxGPUs {
+			return cluster.Quota{Tenant: text[:at], GPUs: int32(n)}, nil
+		}
+	}
+	return cluster.Quota{}, fmt.Errorf("quota %q: want TENANT=GPUS, for example team-a=16", text)
+}
 
-// String describes the change: "as it is", "4 servers more", "4 servers more and 1 less".
+func (c *Change) none() bool { return len(c.Add)+len(c.Remove)+len(c.Quotas) == 0 }
+
+// String describes the change: "as it is", "4 servers more", "4 servers more, 1 less, 16 GPUs for team-a".
 func (c *Change) String() string {
+	if c.none() {
+		return "as it is"
+	}
+	var parts []string
 	more := int64(0)
 	for _, a := range c.Add {
 		more += int64(a.Count)
 	}
-	switch {
-	case c.none():
-		return "as it is"
-	case len(c.Remove) == 0:
-		return phrase.Count(more, "server") + " more"
-	case more == 0:
-		return phrase.Count(len(c.Remove), "server") + " less"
+	if more > 0 {
+		parts = append(parts, phrase.Count(more, "server")+" more")
 	}
-	return fmt.Sprintf("%s more and %d less", phrase.Count(more, "server"), len(c.Remove))
+	switch n := len(c.Remove); {
+	case n > 0 && more > 0:
+		parts = append(parts, fmt.Sprintf("%d less", n))
+	case n > 0:
+		parts = append(parts, phrase.Count(n, "server")+" less")
+	}
+	for _, q := range c.Quotas {
+		parts = append(parts, fmt.Sprintf("%s for %s", phrase.Count(q.GPUs, "GPU"), q.Tenant))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // apply applies the change to a state and returns the jobs that it stops.
 func (c *Change) apply(s *cluster.State) (stopped []cluster.JobID, err error) {
+	for _, q := range c.Quotas {
+		if !s.SetQuota(q.Tenant, q.GPUs) {
+			return nil, fmt.Errorf("quota of %q: want a tenant that has a quota in the snapshot", q.Tenant)
+		}
+	}
 	ids := map[string]cluster.ServerID{}
 	for i := range s.Servers() {
 		ids[s.Server(cluster.ServerID(i)).Name] = cluster.ServerID(i)

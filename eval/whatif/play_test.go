@@ -85,6 +85,38 @@ func tell(o *Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
+// TestAnotherQuotaByHand plays two servers of which a tenant may hold one, and then both, or none.
+func TestAnotherQuotaByHand(t *testing.T) {
+	s := snapshot(t, server("a", 1, "")+","+server("b", 1, ""), waits("c", 1, 30, `, "tenant": "t"`)+","+waits("d", 1, 40, `, "tenant": "t"`),
+		`, "quotas": [{"tenant": "t", "gpus": 1}]`)
+	for _, c := range []struct {
+		change Change
+		want   string
+		says   string
+	}{
+		{Change{}, "c 0-30, d 30-70", "as it is"},
+		{Change{Quotas: []cluster.Quota{{Tenant: "t", GPUs: 2}}}, "c 0-30, d 0-40", "2 GPUs for t"},
+		{Change{Quotas: []cluster.Quota{{Tenant: "t"}}, Remove: []string{"a"}}, "c never, d never", "1 server less, 0 GPUs for t"},
+	} {
+		o := play(t, s, "fifo", c.change, Options{})
+		if got := tell(o); got != c.want || o.Change != c.says {
+			t.Errorf("%s: %s, want %s: %s", o.Change, got, c.says, c.want)
+		}
+	}
+	_, err := Play(t.Context(), &s.View, named("fifo"), Change{Quotas: []cluster.Quota{{Tenant: "u", GPUs: 2}}}, Options{})
+	if err == nil || !strings.Contains(err.Error(), `quota of "u": want a tenant that has a quota in the snapshot`) {
+		t.Errorf("error %v", err)
+	}
+	for _, bad := range []string{"t", "t=", "t=x", "t=-1", "=99999999999"} {
+		if _, err := ParseQuota(bad); err == nil || !strings.Contains(err.Error(), "want TENANT=GPUS") {
+			t.Errorf("%q: error %v", bad, err)
+		}
+	}
+	if q, err := ParseQuota("a=b=3"); err != nil || q != (cluster.Quota{Tenant: "a=b", GPUs: 3}) {
+		t.Errorf("%+v, error %v", q, err)
+	}
+}
+
 // TestAServerMoreByHand plays two full servers, busy for 60 s and 100 s, with a waiting job c of 30 s. With a third server c must
 // start at once.
 func TestAServerMoreByHand(t *testing.T) {
