@@ -109,9 +109,9 @@ type replayedLog struct {
 // decideAgain replays the decisions of a log with clustergym serve replay, as users do.
 func decideAgain(t *testing.T, log string) (out replayedLog) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "clustergym")
-	if text, err := exec.Command("go", "build", "-C", "../../..", "-o", path, "./cmd/clustergym").CombinedOutput(); err != nil {
-		t.Fatalf("build clustergym: %v\n%s", err, text)
+	path, err := clustergym()
+	if err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "serve", "replay", "--json", "--log", log)
 	cmd.Stderr = os.Stderr

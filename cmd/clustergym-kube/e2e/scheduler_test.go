@@ -23,23 +23,32 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
-// built is the folder of the program, "" before the first test uses it.
+// built is the folder of the programs that tests have built, "" before the first.
 var built string
 
-// program builds clustergym-kube once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "clustergym-kube")
+var folder = sync.OnceValues(func() (dir string, err error) {
+	built, err = os.MkdirTemp("", "clustergym-kube")
+	return built, err
+})
+
+// program builds clustergym-kube once for all tests, and clustergym the program of that name.
+var (
+	program    = sync.OnceValues(func() (string, error) { return build("..", "clustergym-kube", ".") })
+	clustergym = sync.OnceValues(func() (string, error) { return build("../../..", "clustergym", "./cmd/clustergym") })
+)
+
+// build builds a program of a package, within the module in a folder, and returns its path.
+func build(module, name, pkg string) (string, error) {
+	dir, err := folder()
 	if err != nil {
 		return "", err
 	}
-	built = dir
-	path := filepath.Join(dir, "clustergym-kube")
-	out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build clustergym-kube: %w\n%s", err, out)
+	path := filepath.Join(dir, name)
+	if out, err := exec.Command("go", "build", "-C", module, "-o", path, pkg).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return path, nil
-})
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()

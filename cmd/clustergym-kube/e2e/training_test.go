@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,11 +57,9 @@ patches:
 // programs as processes. It deletes pods of workers and of the learner, kills a worker, and changes the number of workers; the
 // run ends with the same bytes as one without workers.
 func TestTraining(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "clustergym")
-	build := exec.Command("go", "build", "-o", program, "./cmd/clustergym")
-	build.Dir = "../../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build clustergym: %v\n%s", err, out)
+	program, err := clustergym()
+	if err != nil {
+		t.Fatal(err)
 	}
 	c := kubetest.Start(t, kubetest.Options{})
 	c.ControllerManager("job", "garbage-collector")
@@ -77,9 +74,7 @@ func TestTraining(t *testing.T) {
 	})
 	first := both[0].name
 	k.kubectl("delete", "pod", first, "--wait=false")
-	if err := both[1].cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	both[1].Kill()
 	k.kubectl("patch", "job", "clustergym-workers", "--type=merge", "-p", `{"spec": {"completions": 3, "parallelism": 3}}`)
 	k.until("three workers run, and not the deleted one", func() bool {
 		names := map[string]bool{}
@@ -138,30 +133,22 @@ type kubelets struct {
 
 // runningPod is a pod whose process has been started.
 type runningPod struct {
+	*kubetest.Process
 	name, component string
-	cmd             *exec.Cmd
-	log             string
-	ended           chan struct{}
+}
+
+// over reports whether the process of a pod has ended.
+func (p *runningPod) over() bool {
+	select {
+	case <-p.Ended():
+		return true
+	default:
+		return false
+	}
 }
 
 func newKubelets(t *testing.T, c *kubetest.Cluster, program string) *kubelets {
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // a free port
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &kubelets{t: t, c: c, program: program, address: ln.Addr().String(), pods: map[string]*runningPod{}}
-	ln.Close()
-	t.Cleanup(func() {
-		for _, p := range k.pods {
-			_ = p.cmd.Process.Kill()
-			<-p.ended
-			if t.Failed() {
-				text, _ := os.ReadFile(p.log)
-				t.Logf("%s:\n%s", p.name, text)
-			}
-		}
-	})
-	return k
+	return &kubelets{t: t, c: c, program: program, address: fmt.Sprintf("127.0.0.1:%d", c.FreePort()), pods: map[string]*runningPod{}}
 }
 
 // apply creates the secrets as the comments of the training say, and applies it with a recipe.
@@ -206,12 +193,8 @@ func (k *kubelets) volume(name string) string { return filepath.Join(k.c.Dir, "v
 // running returns the pods of a component whose processes run.
 func (k *kubelets) running(component string) (all []*runningPod) {
 	for _, p := range k.pods {
-		select {
-		case <-p.ended:
-		default:
-			if p.component == component {
-				all = append(all, p)
-			}
+		if !p.over() && p.component == component {
+			all = append(all, p)
 		}
 	}
 	return all
@@ -265,8 +248,8 @@ func (k *kubelets) sync() {
 		switch {
 		case pod.DeletionTimestamp != nil:
 			if p != nil {
-				_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-				<-p.ended
+				_ = p.Signal(syscall.SIGTERM) // it may have ended
+				<-p.Ended()
 			}
 			if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded { // once: the job controller waits from then
 				k.report(pod, p)
@@ -275,18 +258,13 @@ func (k *kubelets) sync() {
 			_ = k.c.Client.CoreV1().Pods(trainingSpace).Delete(k.t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 		case p == nil && pod.Status.Phase == corev1.PodPending:
 			k.start(pod)
-		case p != nil && pod.Status.Phase == corev1.PodRunning:
-			select {
-			case <-p.ended:
-				k.report(pod, p)
-			default:
-			}
+		case p != nil && pod.Status.Phase == corev1.PodRunning && p.over():
+			k.report(pod, p)
 		}
 	}
 	for id, p := range k.pods {
 		if !there[id] {
-			_ = p.cmd.Process.Kill()
-			<-p.ended
+			p.Kill()
 		}
 	}
 }
@@ -310,15 +288,6 @@ func (k *kubelets) start(pod *corev1.Pod) {
 		}
 		args = append(args, arg)
 	}
-	p := &runningPod{name: pod.Name, component: pod.Labels["app.kubernetes.io/component"], ended: make(chan struct{})}
-	p.log = filepath.Join(k.c.Dir, pod.Name+".log")
-	out, err := os.Create(p.log)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer out.Close()
-	p.cmd = exec.Command(k.program, args...)
-	p.cmd.Stdout, p.cmd.Stderr = out, out
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, UID: pod.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: "node"},
 	}
@@ -326,10 +295,7 @@ func (k *kubelets) start(pod *corev1.Pod) {
 		k.t.Logf("bind %s: %v", pod.Name, err) // it has just been deleted
 		return
 	}
-	if err := p.cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
-	go func() { _ = p.cmd.Wait(); close(p.ended) }()
+	p := &runningPod{k.c.Run(pod.Name, k.program, args...), pod.Name, pod.Labels["app.kubernetes.io/component"]}
 	k.pods[string(pod.UID)] = p
 	k.report(pod, p)
 }
@@ -372,26 +338,19 @@ func (k *kubelets) mount(pod *corev1.Pod, name string) string {
 func (k *kubelets) report(pod *corev1.Pod, p *runningPod) {
 	k.t.Helper()
 	status := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, Image: "image", ImageID: "image", ContainerID: "test://" + pod.Name}
-	pod.Status.Phase = corev1.PodRunning
-	status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
-	code := int32(137)
-	if p != nil {
-		select {
-		case <-p.ended:
-			code = int32(p.cmd.ProcessState.ExitCode())
-		default:
-			code = -2 // it runs
+	if p != nil && !p.over() {
+		pod.Status.Phase = corev1.PodRunning
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
+	} else {
+		code := int32(137) // as after a kill
+		if p != nil && p.ExitCode() >= 0 {
+			code = int32(p.ExitCode())
 		}
-	}
-	if code != -2 {
-		if code < 0 {
-			code = 137
+		pod.Status.Phase = corev1.PodFailed
+		if code == 0 {
+			pod.Status.Phase = corev1.PodSucceeded
 		}
-		pod.Status.Phase = corev1.PodSucceeded
-		if code != 0 {
-			pod.Status.Phase = corev1.PodFailed
-		}
-		status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}}
+		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Now()}
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)

@@ -106,7 +106,7 @@ func tail(path string, lines int) []byte {
 func (c *Cluster) onFreePort(name string, start func(port int) (*Process, func(context.Context) error)) {
 	c.tb.Helper()
 	for tries := 5; ; tries-- {
-		p, ready := start(c.freePort())
+		p, ready := start(c.FreePort())
 		err := c.await(p, ready)
 		if err == nil {
 			return
@@ -117,10 +117,10 @@ func (c *Cluster) onFreePort(name string, start func(port int) (*Process, func(c
 	}
 }
 
-// freePort returns a local port on which nothing listens. The port is below the range that the system assigns to outgoing
+// FreePort returns a local port on which nothing listens. The port is below the range that the system assigns to outgoing
 // connections: such a connection could take the port while the API server is down, even one that dials the API server and thereby
 // connects to itself.
-func (c *Cluster) freePort() int {
+func (c *Cluster) FreePort() int {
 	c.tb.Helper()
 	for range 100 {
 		port := 20000 + rand.IntN(10000)
