@@ -200,8 +200,8 @@ func (l *Limits) forbids(tx *cluster.Txn, p *cluster.Proposal) string {
 	return ""
 }
 
-// moved returns where the workers of a job are after an operation. If amounts may differ from the request, a resize can also change
-// those of workers that stay: they have the amounts from before in the result.
+// moved returns where the workers of a job are after an operation. If amounts may differ from the request, a resize can also
+// change those of workers that stay: they have the amounts from before in the result.
 func (l *Limits) moved(kind cluster.OpKind, was, is cluster.Placement) cluster.Placement {
 	if l.Amounts == nil || kind != cluster.OpResize {
 		return is

@@ -203,9 +203,9 @@ const (
 	keepTheTime = 10 * time.Minute
 )
 
-// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one: if either has changed since the last
-// save, and if that was a minute ago or last is true; and if there was a later state, and the last save was ten minutes ago or last is
-// true. Call it now and then, and with last when the work has ended. It logs and counts an error.
+// Keep saves what was learned, and which jobs run, into the file of beliefs, if there is one: if either has changed since the
+// last save, and if that was a minute ago or last is true; and if there was a later state, and the last save was ten minutes
+// ago or last is true. Call it now and then, and with last when the work has ended. It logs and counts an error.
 func (d *Decider) Keep(last bool) {
 	m := &d.memory
 	m.saving.Lock()

@@ -68,8 +68,8 @@ const (
 	pinned = time.Hour
 )
 
-// judge pins the running gangs that are slower with the amounts that they hold than they were with others that the bounds allow, on
-// as many servers of the same kind. It returns the gangs that it has pinned.
+// judge pins the running gangs that are slower with the amounts that they hold than they were with others that the bounds
+// allow, on as many servers of the same kind. It returns the gangs that it has pinned.
 func (a *amounts) judge(v *mirror.View, now time.Time) (slower []string) {
 	maps.DeleteFunc(a.pins, func(_ string, p pin) bool { return !now.Before(p.until) })
 	maps.DeleteFunc(a.failed, func(_ string, until time.Time) bool { return !now.Before(until) })

@@ -51,8 +51,8 @@ func (r *round) resizing(j *mirror.Job, pod *corev1.Pod, to cluster.Amount) []ho
 	}}}
 }
 
-// undone returns the resizing back of the running gangs of which a kubelet cannot resize a pod: all their pods get what that one was
-// given. They keep it for the time pinned.
+// undone returns what undoes the resizes that a kubelet cannot carry out: all pods of such a gang get what the pod was given
+// before. They keep it for the time pinned.
 func (l *Loop) undone(ctx context.Context, r *round, now time.Time) (list []holding) {
 	for i := range r.view.Jobs {
 		j := &r.view.Jobs[i]
@@ -85,7 +85,8 @@ func (l *Loop) resizeAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(err, also)
 }
 
-// resize resizes pods, those of a gang one after another in the list. It returns the gangs of pods that were not resized: their amounts stay as they are for a while.
+// resize resizes pods, those of a gang one after another in the list. It returns the gangs of pods that were not resized:
+// their amounts stay as they are for a while.
 func (l *Loop) resize(ctx context.Context, all []holding, now time.Time) (failed map[string]bool, err error) {
 	list := make([]act.Resizing, len(all))
 	for i := range all {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,6 +34,8 @@ func TestReadOrders(t *testing.T) {
 			}}, ""},
 		{"no namespace", map[string]string{"amounts": "cpu=1..2"}, orders{mode: off, reclaimBy: noon}, `amounts: line 1 is "cpu=1..2", want lines such as`},
 		{"a namespace twice", map[string]string{"amounts": "a:\na:"}, orders{mode: off, reclaimBy: noon}, `line 2 names "a" again`},
+		{"too many namespaces", map[string]string{"amounts": manySpaces(mostSpaces + 1)}, orders{mode: off, reclaimBy: noon},
+			"line 10001 names one namespace more, want at most 10000"},
 		{"more at least", map[string]string{"amounts": "a: cpu=2..4"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=2..4"`},
 		{"less at most", map[string]string{"amounts": "a: cpu=0.5..0.9"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=0.5..0.9"`},
 		{"no number", map[string]string{"amounts": "a: cpu=NaN..2"}, orders{mode: off, reclaimBy: noon}, `line 1 is "cpu=NaN..2"`},
@@ -49,6 +52,15 @@ func TestReadOrders(t *testing.T) {
 	if got, err := readOrders(nil, noon); err != nil || !reflect.DeepEqual(got, orders{mode: Shadow, reclaimBy: noon}) {
 		t.Errorf("without a ConfigMap: %+v, %v; want shadow", got, err)
 	}
+}
+
+// manySpaces returns bounds for a number of namespaces.
+func manySpaces(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "team-%d: cpu=1..2\n", i)
+	}
+	return text.String()
 }
 
 // TestModesOnlyHoldBack checks that the ConfigMap can only lower the mode of the flag.

@@ -112,7 +112,8 @@ func (k *Readings) see(
 	k.taken.WithLabelValues(source).Inc()
 }
 
-// stepBack forgets the readings of the future, if the clock has been set back. The same instant is now, and on the State's clock at.
+// stepBack forgets the readings of the future, if the clock has been set back. The same instant is now, and on the State's
+// clock at.
 func (g *gang) stepBack(now time.Time, at time.Duration) {
 	g.readings = slices.DeleteFunc(slices.Clone(g.readings), func(r cluster.Reading) bool { return r.At > at })
 	if g.since.After(now) {

@@ -55,9 +55,9 @@ func noted(pod *corev1.Pod) (said map[corev1.ResourceName]string) {
 	return said
 }
 
-// original returns the requests of a pod before this program changed them. Whoever may write pods can write the annotation, so it
-// counts only if the pod can be given what it says: otherwise the pod would be placed as smaller than it is. An annotation that is
-// not valid counts as none.
+// original returns the requests of a pod before this program changed them. Whoever may write pods can write the annotation, so
+// it counts only if the pod can be given what it says: otherwise the pod would be placed as smaller than it is. An annotation
+// that is not valid counts as none.
 func (c *Config) original(pod *corev1.Pod, list corev1.ResourceList) corev1.ResourceList {
 	said := noted(pod)
 	if said == nil || !c.resizable(pod) {
@@ -120,8 +120,8 @@ func (c *Config) perGPU(a amount) cluster.Amount {
 	}
 }
 
-// resizable reports whether the CPU and memory of a pod can change in place. One container must have all its GPUs, and nothing but
-// its containers may add to its requests; a container that a change restarts would lose its work.
+// resizable reports whether the CPU and memory of a pod can change in place. One container must have all its GPUs, and nothing
+// but its containers may add to its requests; a container that a change restarts would lose its work.
 func (c *Config) resizable(pod *corev1.Pod) bool {
 	at, spec := c.gpuContainer(pod), &pod.Spec
 	return at >= 0 && len(spec.InitContainers) == 0 && len(spec.Overhead) == 0 && spec.Resources == nil &&
@@ -171,8 +171,8 @@ func resizing(pod *corev1.Pod) bool {
 // deferredLong is how long a kubelet may wait for room before a resize counts as one that it cannot carry out.
 const deferredLong = 5 * time.Minute
 
-// stuck reports whether this program has resized a pod and its kubelet cannot carry that out: its node never can, or has had no room
-// for the time deferredLong.
+// stuck reports whether this program has resized a pod and its kubelet cannot carry that out: its node never can, or has had
+// no room for the time deferredLong.
 func (b *builder) stuck(pod *corev1.Pod) bool {
 	return noted(pod) != nil && resizing(pod) && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue && (c.Reason == corev1.PodReasonInfeasible ||
@@ -238,8 +238,8 @@ func (c *Config) Resized(pod *corev1.Pod, want cluster.Amount) (container string
 }
 
 // resizedLimit returns the limit of a resource for a container that requests q after a resize, and requested old with a limit
-// before. A limit that the pod's owner has set above the request stays, or is just above q if q reaches it, and one that equals the
-// request keeps doing so. So the pod's quality-of-service class, which cannot change, stays the same.
+// before. A limit that the pod's owner has set above the request stays, or is just above q if q reaches it, and one that
+// equals the request keeps doing so. So the pod's quality-of-service class, which cannot change, stays the same.
 func resizedLimit(pod *corev1.Pod, name corev1.ResourceName, old, limit, q resource.Quantity) resource.Quantity {
 	if own, err := resource.ParseQuantity(noted(pod)[limitOf(name)]); err == nil {
 		limit = own

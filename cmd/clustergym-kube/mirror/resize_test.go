@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -186,9 +187,7 @@ func TestLeast(t *testing.T) {
 			t.Errorf("%s: %+v, want %d and %d", x.name, least, x.cpu, x.mem)
 		}
 		if _, r, ok := c.Resized(x.pod, least); ok {
-			for name, q := range r.Requests {
-				x.pod.Spec.Containers[0].Resources.Requests[name] = q
-			}
+			maps.Copy(x.pod.Spec.Containers[0].Resources.Requests, r.Requests)
 		}
 		if held := c.Held(x.pod); held != least {
 			t.Errorf("%s: it holds %+v after a resize to %+v", x.name, held, least)
@@ -221,12 +220,8 @@ func TestResizedUpAndBack(t *testing.T) {
 				t.Fatalf("%q: not resized to %+v", x, to)
 			}
 			pod.Annotations = map[string]string{RequestedAnnotation: note}
-			for name := range r.Requests {
-				pod.Spec.Containers[0].Resources.Requests[name] = r.Requests[name]
-			}
-			for name := range r.Limits {
-				pod.Spec.Containers[0].Resources.Limits[name] = r.Limits[name]
-			}
+			maps.Copy(pod.Spec.Containers[0].Resources.Requests, r.Requests)
+			maps.Copy(pod.Spec.Containers[0].Resources.Limits, r.Limits)
 			if got := guaranteed(pod); got != class {
 				t.Errorf("%q at %+v: guaranteed %t, want %t", x, to, got, class)
 			}
