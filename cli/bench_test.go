@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +12,10 @@ import (
 
 // TestBenchRanks plays two policies, adds another one in the same folder, joins files, and checks what is printed.
 func TestBenchRanks(t *testing.T) {
+	published, err := filepath.Abs("../docs/bench-v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
 	one := []string{"bench", "--task", "embedded-small-v1", "--out", "b", "--by-task"}
 	s := must(t, append(one, "--policy", "fjf,mine=srsf")...)
@@ -27,6 +32,16 @@ func TestBenchRanks(t *testing.T) {
 	must(t, "bench", "--task", "embedded-small-v1", "--out", "other", "--policy", "mine=srtf")
 	joined := must(t, "bench", "join", "b/results.json", "other/results.json")
 	contains(t, joined.out, "mine  ", "mine (other/results.json)  ", "sjfskip  ")
+	if strings.Contains(joined.talk, "part of the tasks") {
+		t.Errorf("all policies have the same tasks, and the command says %s", joined.talk)
+	}
+	must(t, "bench", "--task", "embedded-small-v1", "--out", "part", "--policy", "las:evict=true:place=compact,late=fjf")
+	joined = must(t, "bench", "join", published, "part/results.json")
+	contains(t, joined.out, "late (played 1 of 12 tasks)")
+	contains(t, joined.talk, "--task embedded-small-v1 ranks all of them")
+	if strings.Contains(joined.out, "part/results.json") {
+		t.Errorf("results that the first file has stand there again:\n%s", joined.out)
+	}
 	var told benched
 	if err := json.Unmarshal([]byte(must(t, "bench", "join", "--json", "other/results.json").out), &told); err != nil ||
 		len(told.Ranking.Rows) != 2 || told.Ranking.Rows[0].Score == nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,11 +17,11 @@ func newBenchJoinCmd(a *app) *cobra.Command {
 		Short: "Rank the results of several benchmarks together",
 		Long: cmdline.Long(`
 Reads files that bench wrote, here or elsewhere, and prints one ranking of all their policies. The reference rule must have done
-the same in all of them, window for window: otherwise their programs or traces differ, and the command fails. If two files have
-different results of the same policy, the later file's name stands behind the policy's.
+the same in all of them, window for window: otherwise their programs or traces differ, and the command fails. A file may have a
+part of the tasks only. If two files have different results of the same policy, the later file's name stands behind the policy's.
 
 The ranking is over all tasks of the reference, or those of --task. Policies that did not play all of them are listed without a
-rank.`, cmdline.CodeMismatch),
+rank, and a note names the tasks that all have played.`, cmdline.CodeMismatch),
 		Example: `  clustergym bench join docs/bench-v1.json runs/bench/results.json
   clustergym bench join --task embedded-small-v1,turns-small-v1 mine.json yours.json`,
 		Args: cobra.MinimumNArgs(1),
@@ -55,6 +56,9 @@ func runBenchJoin(a *app, o *benchOptions, paths []string) error {
 	out := &benched{}
 	if out.Ranking, err = bench.Rank(file, tasks); err != nil {
 		return err
+	}
+	if shared := bench.Shared(file, tasks); len(shared) > 0 && len(shared) < len(tasks) {
+		a.Say("some policies played a part of the tasks and have no rank: --task %s ranks all of them", strings.Join(shared, ","))
 	}
 	return out.print(a, o)
 }

@@ -31,8 +31,9 @@ func newEnvPlayCmd(a *app) *cobra.Command {
 		Short: "Watch an episode round by round, or choose by hand",
 		Long: cmdline.Long(`
 Plays one episode and prints every round: the candidates, which candidate each server names, which are carried out or
-refused, and what has changed by the next round. --policy selects who plays: prior names what the prior would do, random
-draws a legal action, and a learned policy shows its bids. A learned policy brings its own prior, window and encoder.
+refused, and what has changed by the next round. --policy selects who plays: prior names what the prior would do, a baseline
+such as fifo is such a prior, random draws a legal action, and a learned policy shows its bids. A learned policy brings its own
+prior, window and encoder.
 
 On a terminal the command waits after each round: an empty line names what the policy would, a number names that candidate,
 and ? lists the other inputs. --ask reads such lines from standard input even if that is not a terminal, until they end.
@@ -51,7 +52,7 @@ standard error.`,
 	opts.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&opts.policy, "policy", policy.Prior,
-		"the policy that plays: prior, random, released, or the folder of a policy or run")
+		"the policy that plays: prior, random, a baseline, released, or the folder of a policy or run")
 	f.IntVar(&opts.skip, "skip", 0, "how many rounds to play before the first one that is shown")
 	f.IntVar(&opts.rounds, "rounds", 0, "how many rounds to show, 0 for all")
 	f.DurationVar(&opts.pause, "pause", 0, "continue without a key press after waiting this long after each round")

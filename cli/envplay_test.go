@@ -259,6 +259,19 @@ func TestNamesOfJobsAreHarmless(t *testing.T) {
 	contains(t, out, "??", "x..")
 }
 
+// TestABaselinePlays checks that --policy with a baseline plays as --prior with it.
+func TestABaselinePlays(t *testing.T) {
+	by := func(flag string) string {
+		return must(t, "env", "play", "-s", "embedded-small-v1", "--rounds", "5", flag, "fifo").out
+	}
+	if by("--policy") != by("--prior") {
+		t.Errorf("--policy fifo prints\n%s\n--prior fifo prints\n%s", by("--policy"), by("--prior"))
+	}
+	if by("--policy") == must(t, "env", "play", "-s", "embedded-small-v1", "--rounds", "5").out {
+		t.Error("fifo plays as the prior of env play does")
+	}
+}
+
 func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
@@ -266,7 +279,7 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"--policy", "fifo"}, cmdline.CodeUsage, []string{"a baseline does not play rounds", "--prior fifo"}},
+		{[]string{"--policy", "fifo", "--prior", "sjf"}, cmdline.CodeUsage, []string{"--policy fifo --prior sjf", "one of the two flags"}},
 		{[]string{"--policy", "relased"}, cmdline.CodeUsage, []string{`did you mean "released"?`}},
 		{[]string{"--policy", "runs/none"}, cmdline.CodeNoRun, []string{"runs/none"}},
 		{[]string{"--policy", "released", "--prior", "fifo"}, cmdline.CodeUsage, []string{"--prior does not go with --policy released"}},

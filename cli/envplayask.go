@@ -18,7 +18,7 @@ const playHelp = `  empty     name what the policy would, marked >
   p, 0      pass
   s N       let the policy play N rounds
   t TIME    let the policy play until a simulated time, such as 2h30m
-  q         stop watching
+  q         quit: the episode ends here
 `
 
 // longestAnswer is the longest line in bytes that the user may enter.

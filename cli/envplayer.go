@@ -40,7 +40,15 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	case randomPlay:
 		p = &envPlayer{Player: new(randomPlayer), prior: o.prior, leftToPrior: none}
 	default:
-		return o.learnedPlayer(a)
+		if _, err := baselines.New(o.policy); err != nil {
+			return o.learnedPlayer(a)
+		}
+		if o.changed("prior") {
+			return nil, game.Config{}, cmdline.Usage(
+				"--policy %s --prior %s: a baseline plays rounds about its own proposals: want one of the two flags", o.policy, o.prior)
+		}
+		o.prior = o.policy // a baseline proposes, and all servers name what it proposes
+		p = &envPlayer{Player: priorPlayer{}, prior: o.prior, leftToPrior: none}
 	}
 	create, err := o.game()
 	if err != nil {
@@ -69,8 +77,7 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 	}
 	if found.Prior == nil {
 		return nil, game.Config{}, cmdline.Usage(
-			"--policy %s: a baseline does not play rounds: --prior %s plays rounds about its proposals",
-			o.policy, o.policy)
+			"--policy %s: env play cannot give it what it needs: want a baseline without seen=training, or a learned policy", o.policy)
 	}
 	agree, err := o.agreement()
 	if err != nil {

@@ -175,7 +175,7 @@ func restartCost(s *cluster.State, p *explain.Plan, restart time.Duration) (hour
 	return hours
 }
 
-// forecastStarts forecasts when the waiting jobs of a plan start.
+// forecastStarts forecasts when the jobs start that wait after a plan, because it does not start them or because it stops them.
 func forecastStarts(
 	ctx context.Context, s *cluster.State, p *policy.Policy, out *explain.Plan, opts planOptions, play whatif.Options,
 ) ([]decide.Start, error) {
@@ -186,8 +186,14 @@ func forecastStarts(
 			return nil, err
 		}
 	}
+	waits, stopped := decide.Waits(out), map[string]bool{}
+	for i := range out.Ops {
+		if out.Ops[i].Op == cluster.OpPreempt.String() {
+			stopped[out.Ops[i].Job] = true
+		}
+	}
 	return (&whatif.Production{Forecaster: whatif.Forecaster{Options: play}}).Forecast(
-		ctx, &s.View, *p, decide.Waits(out), learned)
+		ctx, &s.View, *p, func(job string) bool { return waits(job) || stopped[job] }, learned)
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {

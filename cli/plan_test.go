@@ -160,4 +160,5 @@ func TestPlanForecastsStarts(t *testing.T) {
 	if len(out.Starts) != 2 || out.Starts[0].Median == nil || *out.Starts[0].P90 < *out.Starts[0].Median {
 		t.Errorf("%+v, want the two jobs that wait", out.Starts)
 	}
+	contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", "srtf", "--starts").out, "preempt  pretrain-7b", "\npretrain-7b   in about")
 }

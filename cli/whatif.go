@@ -2,14 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type whatifOptions struct {
@@ -22,6 +26,7 @@ type whatifOptions struct {
 	physics  string
 	restart  time.Duration
 	assume   time.Duration
+	beliefs  string
 	seed     uint64
 	top      int
 	all      bool
@@ -38,8 +43,9 @@ Plays a snapshot of a cluster to its end under a policy. Plays it again under an
 cluster as a whole and for the jobs whose times change most. Without such a change it prints when each job would start and
 finish. The command changes nothing in the cluster. Equal command lines print equal results.
 
-The result is a forecast. A job ends when its estimate says; a job without an estimate needs --assume, and one that has
-outlived its estimate is assumed to need as long again as it has run. No more jobs are submitted, nothing more fails, and
+The result is a forecast. A job ends when its estimate says. A job without an estimate needs --beliefs, from which it gets the
+median of similar jobs that have ended if there are two or more, or --assume. One that has outlived its estimate is assumed to
+need as long again as it has run. No more jobs are submitted, nothing more fails, and
 what has failed stays failed; the number of servers that the inference pool lends stays the same. Speeds come from --physics,
 not from the snapshot. A removed server fails at once: its jobs are interrupted and wait with the work that they have left.
 Added servers resemble those of the snapshot with as many GPUs of that type. plan --example prints a snapshot to try, and
@@ -64,6 +70,8 @@ docs/what-if.md explains the limits.
 	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics ls")
 	f.DurationVar(&opts.restart, "restart", 0, "time for which a restarted or moved job holds its GPUs without progress")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
+	f.StringVar(&opts.beliefs, "beliefs", "",
+		"file of what was learned of run times, for jobs without an estimate; see clustergym beliefs --save")
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
 	f.BoolVar(&opts.all, "all", false, "print every affected job")
@@ -113,7 +121,17 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		return err
 	}
 	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
+	if opts.beliefs != "" {
+		memory, err := decide.ReadBeliefs(opts.beliefs)
+		if err != nil {
+			return err
+		}
+		play.Times = memory.Times(belief.History, belief.Gittins, nil)
+	}
 	first, err := whatif.Play(ctx, &state.View, *base, whatif.Change{}, play)
+	if errors.Is(err, whatif.ErrNoEstimate) {
+		return fmt.Errorf("%w: --assume 1h, or --beliefs FILE", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,10 @@ func TestWhatifObeysItsOptions(t *testing.T) {
 	unknown := file(t, "unknown.json", strings.ReplaceAll(example, `"estimate_s":18000,`, ""))
 	contains(t, must(t, "whatif", "--snapshot", unknown, "--policy", "fifo", "--assume", "5h").out,
 		"the one assumed is taken (bert-large)")
+	beliefs := filepath.Join(t.TempDir(), "beliefs.json")
+	must(t, "beliefs", "-s", "embedded-physics-untold-v1", "--save", beliefs)
+	contains(t, must(t, "whatif", "--snapshot", unknown, "--policy", "fifo", "--beliefs", beliefs).out,
+		"the median of similar jobs that have ended is taken (bert-large)")
 	fifo := []string{"--snapshot", snapshot, "--policy", "fifo"}
 	with := func(more ...string) []string { return append(slices.Clone(fifo), more...) }
 	for _, c := range []struct {
@@ -172,7 +176,8 @@ func TestWhatifObeysItsOptions(t *testing.T) {
 		{"a server that is not there", with("--remove", "server-9"), cmdline.CodeError, "server-9"},
 		{"physics that are none", with("--physics", "x"), cmdline.CodeUsage, "--physics"},
 		{"a negative restart", with("--restart", "-1s"), cmdline.CodeUsage, "--restart"},
-		{"a job without an estimate", []string{"--snapshot", unknown, "--policy", "fifo"}, cmdline.CodeError, "bert-large"},
+		{"a job without an estimate", []string{"--snapshot", unknown, "--policy", "fifo"}, cmdline.CodeError, "or assume one for all: --assume 1h"},
+		{"beliefs that are not there", with("--beliefs", "none.json"), cmdline.CodeError, "none.json"},
 		{"no snapshot", []string{"--snapshot", "none.json", "--policy", "fifo"}, cmdline.CodeError, "none.json"},
 	} {
 		if s := command(t, append([]string{"whatif"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {

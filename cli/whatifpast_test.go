@@ -31,6 +31,8 @@ func TestWhatifPast(t *testing.T) {
 		{[]string{"--decision", "-1"}, "want 0 or more"},
 		{[]string{"--decision", "9999", "--leave", "17"}, "decision 9999, and it has "},
 		{[]string{"--decision", "24", "--start", "17", "--policy", "nobody"}, "who decides afterwards"},
+		{[]string{"--decision", "68", "--policy", "released+know"}, "those of the team without +know"},
+		{[]string{"--decision", "68", "--policy", "released+know", "--candidate", "2"}, "those of the team without +know"},
 		{[]string{"--decision", "24", "--policy", "fifo"}, "fifo chooses among no candidates"},
 	} {
 		if s := past(c.args...); s.code == cmdline.CodeOK {

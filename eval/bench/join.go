@@ -13,8 +13,9 @@ type Named struct {
 }
 
 // Join puts the rows of several files into one. The reference must have done the same in all of them on the tasks that they have
-// in common: if it has not, their programs or traces differ, and Join returns an error. If two files have different rows of the
-// same policy, the later row gets the file's name behind its own.
+// in common: if it has not, their programs or traces differ, and Join returns an error. If all results of one row are in another row
+// of the same policy, Join takes the longer row. If two files have different rows of the same policy, the later row gets the file's
+// name behind its own.
 func Join(files ...Named) (*File, error) {
 	out := &File{}
 	for _, f := range files {
@@ -33,7 +34,10 @@ func Join(files ...Named) (*File, error) {
 						"its program or its trace is another one", f.Name, Reference, task)
 				}
 				out.Rows[slices.IndexFunc(out.Rows, func(r Row) bool { return r.Policy == Reference })] = union(*old, row)
-			case !reflect.DeepEqual(old.Cells, row.Cells):
+			case within(&row, old):
+			case within(old, &row):
+				out.Rows[slices.IndexFunc(out.Rows, func(r Row) bool { return r.Policy == row.Policy })] = row
+			default:
 				if row.Policy += " (" + f.Name + ")"; out.row(row.Policy) != nil {
 					return nil, fmt.Errorf("%s: two rows of policy %q", f.Name, row.Policy)
 				}
@@ -95,6 +99,26 @@ func union(a, b Row) Row {
 		}
 	}
 	return out
+}
+
+// Shared returns the names of those of the tasks that all policies of a file have played.
+func Shared(f *File, tasks []Task) (names []string) {
+	for _, t := range tasks {
+		if !slices.ContainsFunc(f.Rows, func(r Row) bool { return r.cell(t.Scenario) == nil }) {
+			names = append(names, t.Scenario)
+		}
+	}
+	return names
+}
+
+// within reports whether all results of row a are in row b, too.
+func within(a, b *Row) bool {
+	for i := range a.Cells {
+		if other := b.cell(a.Cells[i].Task); other == nil || !reflect.DeepEqual(*other, a.Cells[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // differ returns a task on which two rows have different completion times.

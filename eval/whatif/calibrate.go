@@ -73,7 +73,8 @@ func (c *calibration) correct(s *cluster.View, starts []Start) {
 		x.Median, x.P90 = scale(x.Median, c.median.log), scale(x.P90, c.p90.log)
 		x.P90 = max(x.P90, x.Median)
 		name := s.Spec(x.Job).Name
-		if _, known := c.open[name]; !known && !earlier && len(c.open) < mostOpen {
+		waits := s.Phase(x.Job) == cluster.Pending // others are stopped only if the plan is carried out
+		if _, known := c.open[name]; waits && !known && !earlier && len(c.open) < mostOpen {
 			c.open[name] = &forecast{at: s.Now(), median: x.Median, p90: x.P90}
 		}
 	}

@@ -72,6 +72,7 @@ type Guess string
 // The values of Guess.
 const (
 	noEstimate Guess = "no-estimate"   // the job has no estimate; its total work is Options.Assume
+	learned    Guess = "learned"       // the job has no estimate; it runs for the median of what was learned of similar jobs
 	overrun    Guess = "overrun"       // the job has exceeded its estimate; as much work remains as it has done
 	shrunk     Guess = "fewer-workers" // the job asks for more workers than the working servers hold, and gets as many as they can
 )

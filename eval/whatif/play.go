@@ -8,11 +8,13 @@ package whatif
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -22,16 +24,20 @@ import (
 
 // Options configure how a snapshot is played.
 type Options struct {
-	Physics physics.Model // speed of jobs from now on; nil: ideal. Speeds in the snapshot are ignored.
-	Restart time.Duration // time without progress, while it holds its GPUs, after a job restarts, moves or is resized
-	Assume  time.Duration // estimate of jobs that have none; 0: Play returns an error for such jobs
-	Seed    uint64        // seed of policies that draw random numbers
-	Most    int           // number of decisions after which a play is cut off; 0: 4 million
+	Physics physics.Model   // speed of jobs from now on; nil: ideal. Speeds in the snapshot are ignored.
+	Restart time.Duration   // time without progress, while it holds its GPUs, after a job restarts, moves or is resized
+	Assume  time.Duration   // estimate of jobs that have none and of which Times knows nothing; 0: Play returns ErrNoEstimate
+	Times   *belief.Learner // what was learned of run times; nil: nothing. Jobs without an estimate get its median
+	Seed    uint64          // seed of policies that draw random numbers
+	Most    int             // number of decisions after which a play is cut off; 0: 4 million
 
 	// work, if not nil, returns how long a job runs in all in place of its estimate, given how long it has run. The play ends when
 	// every waiting job has started.
 	work func(spec *cluster.JobSpec, done time.Duration) time.Duration
 }
+
+// ErrNoEstimate is returned for jobs without an estimate of which nothing else is known.
+var ErrNoEstimate = errors.New("give them one, or assume one for all")
 
 const (
 	mostDecisions = 4_000_000
@@ -109,8 +115,8 @@ func (st *stage) cast() error {
 	for i, id := range st.ids {
 		spec, done := *s.Spec(id), s.Progress(id)
 		guess, left := Guess(""), time.Duration(0)
-		if spec.Estimate == 0 && st.opts.Assume > 0 {
-			spec.Estimate, guess = st.opts.Assume, noEstimate
+		if spec.Estimate == 0 {
+			spec.Estimate, guess = st.guess(&spec, done)
 		}
 		switch left = max(spec.Estimate-done, 0); {
 		case st.opts.work != nil:
@@ -144,10 +150,21 @@ func (st *stage) cast() error {
 		s.Revise(id, &spec)
 	}
 	if len(unknown) > 0 {
-		return fmt.Errorf("%s without an estimate (%s): give them one, or assume one for all", phrase.Count(len(unknown), "job"),
-			some(unknown))
+		return fmt.Errorf("%s without an estimate (%s): %w", phrase.Count(len(unknown), "job"), some(unknown), ErrNoEstimate)
 	}
 	return nil
+}
+
+// guess returns the estimate of a job that has none: the median of what was learned of similar jobs, or the one that is assumed for
+// all, or 0.
+func (st *stage) guess(spec *cluster.JobSpec, done time.Duration) (estimate time.Duration, why Guess) {
+	if t := st.opts.Times; t != nil && t.Counted(spec) >= known {
+		return done + min(t.Of(spec).Quantile(done, 0.5), longest), learned
+	}
+	if st.opts.Assume > 0 {
+		return st.opts.Assume, noEstimate
+	}
+	return 0, ""
 }
 
 // work returns the total isolated run time of a job.

@@ -37,8 +37,8 @@ type Forecaster struct {
 	calibration *calibration // nil before the first forecast
 }
 
-// Starts returns when each waiting job of a state is expected to start, by id; of those alone for whose names the function
-// waits returns true, if it is not nil. Leave out jobs that start now: their forecasts would count. Starts plays the state on
+// Starts returns when each waiting job of a state is expected to start, by id. With waits it answers for those jobs alone for whose
+// names waits returns true, and also for running jobs that the policy stops at once: when they start again. Leave out jobs that start now: their forecasts would count. Starts plays the state on
 // in several futures, in which the policy decides as it would. In each future, jobs run for times that are drawn at random,
 // given how long they have run:
 //
@@ -58,9 +58,9 @@ func (f *Forecaster) Starts(
 	if err != nil {
 		return nil, err
 	}
-	if waits != nil {
-		starts = slices.DeleteFunc(starts, func(x Start) bool { return !waits(s.Spec(x.Job).Name) })
-	}
+	starts = slices.DeleteFunc(starts, func(x Start) bool {
+		return waits == nil && s.Phase(x.Job) != cluster.Pending || waits != nil && !waits(s.Spec(x.Job).Name)
+	})
 	f.begin()
 	f.calibration.correct(s, starts)
 	return starts, nil
@@ -79,8 +79,8 @@ func (f *Forecaster) draw(
 	if times == nil {
 		times = belief.New(belief.History, belief.Gittins)
 	}
-	pending := slices.Clone(s.Pending())
-	slices.Sort(pending)
+	all := slices.Concat(s.Pending(), s.Running())
+	slices.Sort(all)
 	at := map[cluster.JobID][]time.Duration{}
 	o := f.Options
 	for k := range cmp.Or(f.Draws, usualDraws) {
@@ -91,13 +91,13 @@ func (f *Forecaster) draw(
 		st, _, err := simulate(ctx, s, p, Change{}, o)
 		switch {
 		case err != nil && ctx.Err() != nil && k >= leastDraws:
-			return quantiles(pending, at), nil
+			return quantiles(all, at), nil
 		case err != nil:
 			return nil, err
 		}
 		for i := range st.jobs {
 			switch j := &st.jobs[i]; {
-			case j.Ran || j.Never == neverFits:
+			case j.Ran && !j.AtOnce || j.Never == neverFits:
 			case j.Started:
 				at[j.ID] = append(at[j.ID], j.Start)
 			default:
@@ -105,12 +105,12 @@ func (f *Forecaster) draw(
 			}
 		}
 	}
-	return quantiles(pending, at), nil
+	return quantiles(all, at), nil
 }
 
-// quantiles returns the median and the 90th percentile of the starts of each job.
-func quantiles(pending []cluster.JobID, at map[cluster.JobID][]time.Duration) (all []Start) {
-	for _, id := range pending {
+// quantiles returns the median and the 90th percentile of the starts of each job that has any.
+func quantiles(ids []cluster.JobID, at map[cluster.JobID][]time.Duration) (all []Start) {
+	for _, id := range ids {
 		if x := at[id]; len(x) > 0 {
 			slices.Sort(x)
 			nth := func(q float64) time.Duration { return x[min(int(math.Ceil(q*float64(len(x)+1))), len(x))-1] }

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -13,6 +14,45 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/policy"
 )
+
+// TestLearnedEstimates checks that a job without an estimate runs for the median of similar jobs that have ended, and that one which
+// resembles none still needs an assumption.
+func TestLearnedEstimates(t *testing.T) {
+	learner := belief.New(belief.History, belief.Gittins)
+	for range 400 {
+		learner.Ended(&cluster.JobSpec{User: "ada", Workers: 1}, 300*time.Second)
+	}
+	s := snapshot(t, server("a", 1, ""), waits("c", 1, 0, `, "user": "ada"`), "")
+	got := play(t, s, "fifo", Change{}, Options{Times: learner, Assume: time.Hour})
+	if finish := got.Jobs[0].Finish; finish < 250*time.Second || finish > 350*time.Second {
+		t.Errorf("it ends after %v, want about 300 s", finish)
+	}
+	if len(got.Assumed) != 1 || got.Assumed[0].Why != learned {
+		t.Errorf("assumed: %+v", got.Assumed)
+	}
+	_, err := Play(t.Context(), &s.View, named("fifo"), Change{}, Options{Times: belief.New(belief.History, belief.Gittins)})
+	if !errors.Is(err, ErrNoEstimate) {
+		t.Errorf("with a learner that has seen no job end: error %v, want %v", err, ErrNoEstimate)
+	}
+}
+
+// TestStartsOfStoppedJobs checks the forecast of a running job that the policy stops at once for a short one, and that only who asks
+// for the job by its name gets it.
+func TestStartsOfStoppedJobs(t *testing.T) {
+	s := snapshot(t, server("a", 1, ""), runs("x", "a", 1, 9000, "")+","+waits("short", 1, 60, ""), "")
+	for _, c := range []struct {
+		waits func(string) bool
+		want  string
+	}{{nil, "short"}, {func(name string) bool { return name == "x" }, "x"}} {
+		all, err := new(Forecaster).Starts(t.Context(), &s.View, named("srtf"), nil, c.waits)
+		if err != nil || len(all) != 1 || s.Spec(all[0].Job).Name != c.want {
+			t.Fatalf("%+v, error %v, want job %s", all, err, c.want)
+		}
+		if c.want == "x" && (all[0].Median < 5*time.Second || all[0].Median > time.Hour) {
+			t.Errorf("it starts again after %v, want some time after the short job's 60 s", all[0].Median)
+		}
+	}
+}
 
 // TestStarts checks the forecasts of two jobs that wait for one after the other, from a history in which jobs of a user last for
 // some 300 s, that they do not depend on who asks before, and that a job which can never start has none.

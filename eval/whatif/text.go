@@ -67,6 +67,7 @@ func (r *Result) assumptions() (lines []string) {
 		words string
 	}{
 		{noEstimate, "no estimate, and the one assumed is taken"},
+		{learned, "no estimate, and the median of similar jobs that have ended is taken"},
 		{overrun, "outlived the estimate, and is taken to need as long again as it ran"},
 		{shrunk, "asks for more workers than the working servers hold, and is taken to ask for as many as they do"},
 	} {
