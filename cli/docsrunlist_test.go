@@ -17,6 +17,8 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"README.md", "bin/clustergym doctor", "--json", "as text it says the same"},
 	{"docs/bench.md", "clustergym bench", "--task embedded-small-v1 --policy fjf,las:place=compact", "all tasks and policies take half an hour: make bench-table"},
 	{"docs/bench.md", "clustergym bench --policy mine", "--task embedded-small-v1", "all tasks need traces"},
+	{"docs/bench.md", "for p in", "", "all tasks need traces: TestScoredOrders checks the orders"},
+	{"docs/bench.md", "clustergym bench join docs/bench-v1.json runs/rivals", "", "it needs what the loop above plays"},
 	{"docs/bench.md", "clustergym bench join", "--task embedded-small-v1", "the test has played one task only"},
 	{"docs/evaluation.md", "clustergym eval --scenario venus-contended-v1", "", "it needs traces, and a team of your own"},
 	{"docs/expectations.md", "clustergym env play -s loaning-small-v1", "--policy random --rounds 2", "without a policy it asks for each choice: TestRoundsAreWatchedAndChosenByHand"},
