@@ -152,7 +152,11 @@ func (q *quickstarted) print(a *app) error {
 		return err
 	}
 	for i := range q.Evaluated.Comparisons {
-		a.Printf("%s\n", verdictsText(&q.Evaluated.Comparisons[i], s.DescribeTold()))
+		c := &q.Evaluated.Comparisons[i]
+		a.Printf("%s\n", verdictsText(c, s.DescribeTold()))
+		if text := asGoodText(c.Differences().Rows, q.Exported.Policy); text != "" {
+			a.Printf("%s\n", text)
+		}
 	}
 	if err := q.Plan.print(a); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/eval"
@@ -25,6 +26,20 @@ update  saved, %
 	}
 	if got := savedText([]train.Metrics{{Update: 1}}); got != "" {
 		t.Errorf("without a validation: %q", got)
+	}
+}
+
+// TestRulesAsGoodAsTheTeam checks which policies are named, and that nothing is said where the team is ahead of all.
+func TestRulesAsGoodAsTheTeam(t *testing.T) {
+	row := func(name string, mean eval.Number) eval.TableRow {
+		return eval.TableRow{Policy: name, Cells: []eval.Cell{{Difference: &eval.Difference{Mean: mean}}}}
+	}
+	rows := []eval.TableRow{row("fifo", 112), row("las", -15), row("srsf", -13), {Policy: "none", Cells: []eval.Cell{{}}}, row("learned", -13)}
+	if got := asGoodText(rows, "learned"); !strings.Contains(got, "or better: las, srsf. ") {
+		t.Errorf("%q, want las and srsf", got)
+	}
+	if got := asGoodText(rows[3:], "learned"); got != "" {
+		t.Errorf("without a better rule: %q", got)
 	}
 }
 
