@@ -20,7 +20,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/bench.md", "for p in", "", "all tasks need traces: TestScoredOrders checks the orders"},
 	{"docs/bench.md", "clustergym bench join docs/bench-v1.json runs/rivals", "", "it needs what the loop above plays"},
 	{"docs/bench.md", "clustergym bench join", "--task embedded-small-v1", "the test has played one task only"},
-	{"docs/evaluation.md", "clustergym eval --scenario venus-contended-v1", "", "it needs traces, and a team of your own"},
+	{"docs/evaluation.md", "clustergym eval --scenario embedded-small-v1,loaning-small-v1 --policies fifo,srtf,las", "--windows 2 --seeds 1", "so that it ends soon"},
 	{"docs/expectations.md", "clustergym env play -s loaning-small-v1", "--policy random --rounds 2", "without a policy it asks for each choice: TestRoundsAreWatchedAndChosenByHand"},
 	{"docs/expectations.md", "clustergym env play -s embedded-small-v1", "--policy random --rounds 2", "without a policy it asks for each choice: TestRoundsAreWatchedAndChosenByHand"},
 	{"docs/expectations.md", "clustergym serve --policy released", "", "it serves until it is stopped: TestServeAnswersAsPlanDoes"},
