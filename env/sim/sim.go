@@ -1,10 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -24,7 +22,7 @@ type Sim struct {
 	cfg     Config
 	jobs    []trace.Job
 	first   cluster.JobID     // the id of jobs[0]
-	arrival []int32           // indices into jobs by submit time, then id; nil if jobs is in that order
+	arrival []entry           // indices into jobs by submit time, then id; nil if jobs is in that order
 	next    int               // index into arrival
 	works   []time.Duration   // of the jobs with ids below first, which a resumed episode takes from its state
 	specs   []cluster.JobSpec // of the jobs as schedulers see them; nil if they see those of jobs
@@ -94,32 +92,6 @@ func New(cfg Config, jobs []trace.Job) (*Sim, error) {
 	s.arrival = arrivals(jobs)
 	s.log = newLog(cfg, jobs)
 	return s, nil
-}
-
-// arrivals returns the indices of jobs by submit time, then id; nil if the jobs are in that order.
-func arrivals(jobs []trace.Job) []int32 {
-	sorted := true
-	for i := 1; i < len(jobs) && sorted; i++ {
-		sorted = jobs[i-1].Submit <= jobs[i].Submit
-	}
-	if sorted {
-		return nil
-	}
-	entries := make([]entry, len(jobs)) // jobs themselves are too large to compare quickly
-	for i := range jobs {
-		entries[i] = entry{jobs[i].Submit, cluster.JobID(i)}
-	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
-		}
-		return cmp.Compare(a.job, b.job)
-	})
-	order := make([]int32, len(jobs))
-	for i := range entries {
-		order[i] = int32(entries[i].job)
-	}
-	return order
 }
 
 func admissible(c *cluster.Spec, jobs []trace.Job) error {
@@ -211,8 +183,12 @@ func (s *Sim) Next() (tx *cluster.Txn, ok bool) {
 	s.completeAll(at)
 	s.breakdowns(at)
 	s.inference(at)
-	for s.next < len(s.jobs) && s.jobs[s.coming()].Submit == at {
-		s.arrive(s.coming())
+	for s.next < len(s.jobs) {
+		e := s.coming()
+		if e.at != at {
+			break
+		}
+		s.arrive(int(e.job))
 		s.next++
 	}
 	if s.wake <= at {
@@ -248,7 +224,7 @@ func (s *Sim) upcoming() time.Duration {
 		at = min(at, s.finish.min())
 	}
 	if s.next < len(s.jobs) {
-		at = min(at, s.jobs[s.coming()].Submit)
+		at = min(at, s.coming().at)
 	}
 	if s.fault < len(s.faults) {
 		at = min(at, s.faults[s.fault].at)
@@ -280,14 +256,6 @@ func (s *Sim) completeAll(at time.Duration) {
 		s.log.append(Record{At: at, Kind: Finish, Job: id})
 		s.events = append(s.events, cluster.Event{Kind: cluster.Finished, Job: id})
 	}
-}
-
-// coming returns the index of the next job to be submitted.
-func (s *Sim) coming() int {
-	if s.arrival == nil {
-		return s.next
-	}
-	return int(s.arrival[s.next])
 }
 
 // work returns the isolated run time of a job.
