@@ -197,7 +197,7 @@ func (t *Txn) start(id JobID, p Placement) error {
 	if j.starts++; j.starts == 1 {
 		j.first = s.now
 	}
-	t.record(OpPlace, id, before)
+	t.record(OpPlace, id, &before)
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (t *Txn) preempt(id JobID) error {
 	s.delist(&s.running, j.at)
 	s.enlist(&s.pending, id)
 	j.pieces, j.gpus, j.phase = nil, nil, Pending
-	t.record(OpPreempt, id, before)
+	t.record(OpPreempt, id, &before)
 	return nil
 }
 
@@ -249,13 +249,16 @@ func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
 	s.occupy(id, s.pieceStorage(p), nil)
 	j.done = s.progressOf(&before)
 	j.since = max(s.now, before.since) // a job that is restarting continues to restart
-	t.record(kind, id, before)
+	t.record(kind, id, &before)
 	return nil
 }
 
-func (t *Txn) record(kind OpKind, id JobID, before job) {
+// record adds an operation that has been carried out.
+func (t *Txn) record(kind OpKind, id JobID, before *job) {
 	j := &t.s.jobs[id]
-	t.ops = append(t.ops, Op{Kind: kind, Job: id, before: before, after: j.pieces, gpus: j.gpus})
+	t.ops = append(t.ops, Op{})
+	o := &t.ops[len(t.ops)-1] // set in place, as an Op is large
+	o.Kind, o.Job, o.before, o.after, o.gpus = kind, id, *before, j.pieces, j.gpus
 }
 
 func (t *Txn) undo(o *Op) {
