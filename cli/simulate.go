@@ -180,23 +180,21 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 	}
 	w.Jobs = nil
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "simulate", Unit: "jobs"})
-	episode, cpu, err := simulate(ctx, cfg, jobs, *policy, opts.seed, func(finished int) { bar.Set(int64(finished)) })
+	done, err := simulate(ctx, cfg, jobs, *policy, opts.seed, opts.needsLog(), func(finished int) { bar.Set(int64(finished)) })
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	log := *episode.Log() // a copy, which does not keep the episode's state in memory
-	result.Refused = episode.Refused()
-	episode = nil
-	result.Metrics, result.CPU = eval.Measure(&log), cpu.Seconds()
-	if err := opts.save(a, &log); err != nil {
+	result.Metrics, result.CPU = done.meter.Metrics(), done.cpu.Seconds()
+	result.Refused = done.refused
+	if err := opts.save(a, done.meter.Rows(), &done.log); err != nil {
 		return err
 	}
 	return result.print(a)
 }
 
 // softMemory is the heap size in bytes above which simulate collects garbage more often, so that a million jobs fit in 700 MiB
-// if none is stopped.
+// if nothing needs their event log.
 const softMemory = 600 << 20
 
 // limitMemory sets the memory limit softMemory, unless the user has set GOMEMLIMIT. It returns a function that restores the
@@ -209,40 +207,63 @@ func limitMemory() (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// simulate plays the jobs under the policy. It returns the episode and the CPU time that it took. It calls progress now and then
-// with the number of finished jobs.
+// finished is an episode that simulate has played to its end.
+type finished struct {
+	meter   *eval.Meter
+	log     sim.Log // without records unless simulate kept them
+	refused int
+	cpu     time.Duration // without measuring
+}
+
+// simulate plays the jobs under the policy. Unless it must keep the event log, it measures now and then and forgets the log's
+// records. As often it calls progress with the number of finished jobs.
 func simulate(
-	ctx context.Context, cfg sim.Config, jobs []trace.Job, p policy.Policy, seed uint64, progress func(finished int),
-) (*sim.Sim, time.Duration, error) {
+	ctx context.Context, cfg sim.Config, jobs []trace.Job, p policy.Policy, seed uint64, keep bool, progress func(finished int),
+) (*finished, error) {
 	sched, err := p.New()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	runtime.GC() // removes the trace reader's garbage, which would count as simulation time
 	began := cmdline.CPUTime()
 	episode, err := sim.New(cfg, jobs)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	log := episode.Log()
+	meter, measuring := eval.NewMeter(log), time.Duration(0)
 	stretches := 0
 	episode.Watch(func(_, _ time.Duration) {
-		if stretches++; stretches%256 == 0 {
-			progress(len(jobs) - episode.Left())
+		if stretches++; stretches%256 > 0 {
+			return
+		}
+		progress(len(jobs) - episode.Left())
+		if !keep {
+			from := cmdline.CPUTime()
+			meter.Follow()
+			log.Forget()
+			measuring += cmdline.CPUTime() - from
 		}
 	})
 	if err := episode.Run(ctx, sched, seed); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	progress(len(jobs) - episode.Left())
-	return episode, cmdline.CPUTime() - began, nil
+	done := &finished{meter: meter, refused: episode.Refused(), cpu: cmdline.CPUTime() - began - measuring}
+	meter.Follow()
+	done.log = *log // a copy, which does not keep the episode's state in memory
+	return done, nil
 }
 
-func (o *simulateOptions) save(a *app, log *sim.Log) error {
+// needsLog reports whether a file or chart that the user asked for shows the event log.
+func (o *simulateOptions) needsLog() bool { return o.logOut != "" || o.drawing != drawOptions{} }
+
+func (o *simulateOptions) save(a *app, rows []eval.Row, log *sim.Log) error {
 	for _, f := range []struct {
 		path string
 		fill func(w io.Writer) error
 	}{
-		{o.jobsOut, func(w io.Writer) error { return eval.WriteJobs(w, log) }},
+		{o.jobsOut, func(w io.Writer) error { return eval.WriteJobs(w, rows) }},
 		{o.logOut, log.Write},
 	} {
 		if f.path == "" {

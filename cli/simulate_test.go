@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +19,30 @@ func TestSimulateShowsProgress(t *testing.T) {
 	if s := must(t, append(args, "-q")...); s.talk != "" {
 		t.Errorf("-q says %q", s.talk)
 	}
+}
+
+// TestSimulateForgetsTheLog checks that simulate gives the same metrics and the same file of jobs whether it keeps the event log
+// or not.
+func TestSimulateForgetsTheLog(t *testing.T) {
+	dir := t.TempDir()
+	trace, log := filepath.Join(dir, "trace.csv"), filepath.Join(dir, "log.jsonl")
+	must(t, "trace", "gen", "--jobs", "2000", "--seed", "7", "--load", "1.1", "--gpus", "16", "-o", trace)
+	play := func(args ...string) (result simulation, rows string) {
+		out := filepath.Join(dir, "jobs.csv")
+		s := must(t, append([]string{"simulate", "--trace", trace, "--servers", "2", "--gpus-per-server", "8", "--policy", "srtf",
+			"--oversize", "clamp", "--jobs-out", out, "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(s.out), &result); err != nil {
+			t.Fatal(err)
+		}
+		result.CPU = 0
+		return result, read(t, out)
+	}
+	forgets, rows := play()
+	keeps, same := play("--log-out", log)
+	if forgets != keeps || rows != same || forgets.Events < 3*2000 || forgets.Preemptions == 0 {
+		t.Errorf("without a log %+v\nwith one     %+v\nsame rows: %t", forgets, keeps, rows == same)
+	}
+	must(t, "replay", log, "--verify")
 }
 
 // TestAnInterruptEndsSimulate checks that an interrupt ends simulate before it has read the trace, with one word.

@@ -28,7 +28,9 @@ type fragments struct {
 	kinds  []*kind   // by server
 	held   [][]int16 // by server and GPU, in thousandths; a whole GPU more while the GPU has failed
 	stock  []stock   // by server and number n of shares that fit
-	placed []int32   // by job: 1 + the index of the record that placed it, 0 if it is not placed
+	placed []int32   // by job: 1 + the index of its placement in spots, 0 if it is not placed
+	spots  []spot
+	unused []int32 // indices of spots that no job uses
 	server []footing
 	now    footing
 	// changed lists the servers to measure again.
@@ -40,6 +42,12 @@ type fragments struct {
 // stock counts the GPUs of a server whose free part is enough for exactly n of the mix's distinct shares, the n smallest, and
 // adds up their free capacity.
 type stock struct{ gpus, free int32 }
+
+// spot is a copy of a placement and of its GPU indices, because the log may forget its own.
+type spot struct {
+	placement cluster.Placement
+	gpus      []int32
+}
 
 // footing is the free capacity, in thousandths of a GPU, and the fragmented capacity, in thousandths of a GPU times jobs of the
 // mix.
@@ -159,14 +167,12 @@ func (f *fragments) pass(d time.Duration) {
 // share returns the fraction of the free GPU-time that was fragmented.
 func (f *fragments) share() float64 { return f.lost.over(f.total) / float64(max(f.jobs, 1)) }
 
-// follow applies the i-th record. The pools must already have followed it.
-func (f *fragments) follow(i int) {
-	r := &f.log.Records[i]
+// follow applies a record. The pools must already have followed it.
+func (f *fragments) follow(r *sim.Record) {
 	switch r.Kind {
 	case sim.Start, sim.Resize, sim.Migrate:
 		f.leave(r.Job)
-		f.placed[r.Job] = int32(i + 1)
-		f.hold(r, 1)
+		f.arrive(r)
 	case sim.Preempt, sim.Interrupt, sim.Finish:
 		f.leave(r.Job)
 	case sim.Fail, sim.Repair:
@@ -181,17 +187,31 @@ func (f *fragments) follow(i int) {
 	}
 }
 
+// arrive applies the placement of a record.
+func (f *fragments) arrive(r *sim.Record) {
+	if len(f.unused) == 0 {
+		f.unused, f.spots = append(f.unused, int32(len(f.spots))), append(f.spots, spot{})
+	}
+	last := len(f.unused) - 1
+	i := f.unused[last]
+	f.unused, f.placed[r.Job] = f.unused[:last], i+1
+	p := &f.spots[i]
+	p.placement, p.gpus = append(p.placement[:0], f.log.Placement(r)...), append(p.gpus[:0], f.log.GPUs(r)...)
+	f.hold(p, 1)
+}
+
+// leave removes the placement of a job that has one.
 func (f *fragments) leave(id cluster.JobID) {
-	if i := f.placed[id]; i > 0 {
-		f.hold(&f.log.Records[i-1], -1)
-		f.placed[id] = 0
+	if i := f.placed[id] - 1; i >= 0 {
+		f.hold(&f.spots[i], -1)
+		f.unused, f.placed[id] = append(f.unused, i), 0
 	}
 }
 
-// hold adds (sign 1) or removes (sign -1) the GPUs that a record gives its job.
-func (f *fragments) hold(r *sim.Record, sign int32) {
-	gpus := f.log.GPUs(r)
-	for _, q := range f.log.Placement(r) {
+// hold adds (sign 1) or removes (sign -1) the GPUs of a placement.
+func (f *fragments) hold(p *spot, sign int32) {
+	gpus := p.gpus
+	for _, q := range p.placement {
 		if q.GPUMilli == cluster.WholeGPU {
 			// No other job is on these GPUs, so it does not matter which they are. If one of them has failed, the failure was counted as
 			// well, on a GPU that was in use. This is corrected here, since the job is stopped at the same instant.

@@ -87,6 +87,26 @@ func (m *meddler) spread(s *cluster.View, id cluster.JobID) (p cluster.Placement
 
 // drawLog draws a random episode and plays it with a meddler. Any kind of record may occur.
 func drawLog(t *rapid.T) *sim.Log {
+	e := drawEpisode(t)
+	return playEpisode(t, &e, rapid.Uint64().Draw(t, "seed"), nil).Log()
+}
+
+// playEpisode plays an episode with a meddler. The function seen is called as sim.Sim.Watch does.
+func playEpisode(t *rapid.T, e *sim.Episode, seed uint64, seen func(log *sim.Log)) *sim.Sim {
+	s, err := e.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen != nil {
+		s.Watch(func(_, _ time.Duration) { seen(s.Log()) })
+	}
+	if err := s.Run(t.Context(), &meddler{}, seed); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func drawEpisode(t *rapid.T) sim.Episode {
 	spec := cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), 1)
 	for i := range spec.Servers {
 		v := &spec.Servers[i]
@@ -121,14 +141,7 @@ func drawLog(t *rapid.T) *sim.Log {
 	}
 	jobs := drawAnyJobs(t, &spec)
 	cfg.Warm = rapid.IntRange(0, len(jobs)).Draw(t, "warm")
-	e, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Run(t.Context(), &meddler{}, rapid.Uint64().Draw(t, "seed")); err != nil {
-		t.Fatal(err)
-	}
-	return e.Log()
+	return sim.Episode{Config: cfg, Jobs: jobs}
 }
 
 func drawAnyJobs(t *rapid.T, spec *cluster.Spec) (jobs []trace.Job) {
@@ -286,6 +299,22 @@ func (c *scene) open() (gpus int64) {
 		}
 	}
 	return gpus
+}
+
+// span returns the times of the first submission and the last finish.
+func span(log *sim.Log) (first, last time.Duration) {
+	for i := range log.Records {
+		if log.Records[i].Kind == sim.Submit {
+			first = log.Records[i].At
+			break
+		}
+	}
+	for _, r := range slices.Backward(log.Records) {
+		if r.Kind == sim.Finish {
+			return first, r.At
+		}
+	}
+	return first, first
 }
 
 func TestFragmentationIsWhatTheWorkloadCannotUse(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
@@ -76,21 +75,6 @@ type Metrics struct {
 	Unserved float64 `json:"unserved"`
 }
 
-// Measure computes the metrics of an episode from its event log alone. Means and quantiles over no jobs are 0.
-func Measure(log *sim.Log) Metrics {
-	m := Metrics{Jobs: len(log.Jobs) - log.Config.Warm, Truncated: log.Outcome.Truncated, Events: len(log.Records)}
-	first, last := span(log)
-	m.Makespan = max(0, last-first).Seconds()
-	until := last
-	if n := len(log.Records); n > 0 && !log.Outcome.Terminated {
-		until = log.Records[n-1].At
-	}
-	rows := newRows(log)
-	m.replay(log, rows, first, until)
-	m.describe(rows[log.Config.Warm:])
-	return m
-}
-
 // describe computes the metrics of jobs: JCT, queueing delay and slowdown.
 func (m *Metrics) describe(rows []Row) {
 	jct, queueing := make([]float64, 0, len(rows)), make([]float64, 0, len(rows))
@@ -118,73 +102,6 @@ func (m *Metrics) describe(rows []Row) {
 		m.MeanQueueing = queueings.seconds() / float64(len(queueing))
 		m.P50Queueing, m.P95Queueing, m.P99Queueing = tails(queueing)
 	}
-}
-
-// replay goes through the records. It fills in the rows, the counts of events, the metrics over [from, until], and the metrics
-// of inference up to the end of the log.
-func (m *Metrics) replay(log *sim.Log, rows []Row, from, until time.Duration) {
-	now := newLevel(log)
-	frag := newFragments(log, &now.pools)
-	fair := fairness{began: make([]began, len(log.Jobs)), rho: make([]float64, 0, len(log.Jobs))}
-	var used sum
-	var lent loans
-	var amounts given
-	var count [sim.End + 1]int
-	since := time.Duration(0)
-	for i := range log.Records {
-		r := &log.Records[i]
-		if r.At > since {
-			lent.pass(r.At-since, &now)
-			if d := min(r.At, until) - max(since, from); d > 0 {
-				used.add(d, now.held)
-				fair.pass(d, &now)
-				frag.pass(d)
-			}
-			since = r.At
-		}
-		now.follow(log, r)
-		frag.follow(i)
-		count[r.Kind]++
-		switch r.Kind {
-		case sim.Submit:
-			fair.submit(r.Job)
-		case sim.Start:
-			note(rows, r)
-			if int(r.Job) >= log.Config.Warm {
-				amounts.start(log, r)
-			}
-		case sim.Finish:
-			note(rows, r)
-			if int(r.Job) >= log.Config.Warm {
-				fair.finish(&rows[r.Job])
-			}
-		case sim.Need:
-			lent.began = true
-		}
-	}
-	m.Preemptions, m.Migrations, m.Resizes = count[sim.Preempt], count[sim.Migrate], count[sim.Resize]
-	m.Failures, m.Interruptions = count[sim.Fail], count[sim.Interrupt]
-	m.Loans, m.Reclaims, m.Seizures = count[sim.Loan], count[sim.Reclaim], count[sim.Seize]
-	m.Utilisation, m.Fragmentation = used.over(fair.open), frag.share()
-	m.GivenGPUs, m.GivenCPU, m.GivenMem = amounts.gpus.mean(), amounts.cpu.mean(), amounts.mem.mean()
-	m.P99FTF, m.Unfair = fair.result()
-	m.MeanLent, m.Unserved = lent.lent.over(lent.elapsed), lent.short.over(lent.wanted)
-}
-
-// span returns the times of the first submission and the last finish.
-func span(log *sim.Log) (first, last time.Duration) {
-	for i := range log.Records {
-		if log.Records[i].Kind == sim.Submit {
-			first = log.Records[i].At
-			break
-		}
-	}
-	for _, r := range slices.Backward(log.Records) {
-		if r.Kind == sim.Finish {
-			return first, r.At
-		}
-	}
-	return first, first
 }
 
 // tails returns three quantiles of non-negative numbers.

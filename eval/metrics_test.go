@@ -126,7 +126,7 @@ func near(a, b Metrics) bool {
 
 func TestJobsAreExactDecimals(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJobs(&b, timeline(t)); err != nil {
+	if err := WriteJobs(&b, Rows(timeline(t))); err != nil {
 		t.Fatal(err)
 	}
 	want := "job_id,submit_s,start_s,end_s,jct_s\na,10,10,70,60\nb,20,20,45,25\nc,30,45,50.5,20.5\n"
@@ -164,7 +164,7 @@ func TestTruncatedEpisodeCountsWhatHappened(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	var b bytes.Buffer
-	if err := WriteJobs(&b, log); err != nil {
+	if err := WriteJobs(&b, Rows(log)); err != nil {
 		t.Fatal(err)
 	}
 	if want := "job_id,submit_s,start_s,end_s,jct_s\na,0,0,10,10\nb,0,0,,\nc,5,,,\nd,90,,,\n"; b.String() != want {
@@ -395,7 +395,7 @@ func TestMeasureLogWithoutEnd(t *testing.T) {
 		t.Errorf("%d finished, utilisation %v; want 1 and %v", got.Finished, got.Utilisation, want)
 	}
 	var b bytes.Buffer
-	if err := WriteJobs(&b, log); err != nil {
+	if err := WriteJobs(&b, Rows(log)); err != nil {
 		t.Error(err)
 	}
 }

@@ -64,17 +64,17 @@ func note(rows []Row, r *sim.Record) {
 	}
 }
 
-// WriteJobs writes the rows of a log as CSV, in order of JobID, with the columns job_id, submit_s, start_s, end_s and jct_s.
+// WriteJobs writes rows as CSV with the columns job_id, submit_s, start_s, end_s and jct_s.
 // Times are exact decimal seconds; the time of an event that did not happen is empty. WriteJobs puts an apostrophe before a job
 // id that a spreadsheet would read as a formula.
-func WriteJobs(w io.Writer, log *sim.Log) error {
+func WriteJobs(w io.Writer, rows []Row) error {
 	buf := bufio.NewWriter(w)
 	c := csv.NewWriter(buf)
 	fields := []string{"job_id", "submit_s", "start_s", "end_s", "jct_s"}
 	if err := c.Write(fields); err != nil {
 		return fmt.Errorf("write jobs: %w", err)
 	}
-	for _, r := range Rows(log) {
+	for _, r := range rows {
 		fields = append(fields[:0], noFormula(r.Name), decimal(r.Submit), "", "", "")
 		if r.Started {
 			fields[2] = decimal(r.Start)

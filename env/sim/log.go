@@ -59,6 +59,7 @@ type Log struct {
 	Jobs      []trace.Job // by JobID
 	Outcome   Outcome
 	Records   []Record
+	forgotten int
 	places    []place // by Record.Index of the records that have a placement
 	pieces    []cluster.Piece
 	gpus      []int32
@@ -93,6 +94,19 @@ func (l *Log) GPUs(r *Record) []int32 {
 
 // Speed returns the throughput in a record of kind Measure, in the unit of physics.Throughput.
 func (l *Log) Speed(r *Record) float64 { return l.speeds[r.Index] }
+
+// Forget removes all records from the log of a long episode, to save memory. Read the records before. A log that has forgotten
+// records cannot be written or replayed, and Placement, GPUs and Speed accept only records that it still contains.
+func (l *Log) Forget() {
+	l.forgotten += len(l.Records)
+	if most := 1 << 16; cap(l.Records) > most && len(l.Records) < most { // newLog has reserved memory for all records
+		l.Records, l.places, l.pieces, l.gpus = nil, nil, nil, nil
+	}
+	l.Records, l.places, l.pieces, l.gpus, l.speeds = l.Records[:0], l.places[:0], l.pieces[:0], l.gpus[:0], l.speeds[:0]
+}
+
+// Forgotten returns the number of records that the log has forgotten.
+func (l *Log) Forgotten() int { return l.forgotten }
 
 // newLog returns an empty log with enough memory to submit, start and finish every job once.
 func newLog(cfg Config, jobs []trace.Job) Log {

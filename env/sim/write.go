@@ -43,7 +43,10 @@ const (
 // job that was not submitted has a line of kind "unsubmitted" with its submit time as "at". Write returns an error if
 // physics.Parse does not accept the physics's name or if a text is not printable UTF-8.
 func (l *Log) Write(w io.Writer) error {
-	if l.Config.Physics == nil {
+	switch {
+	case l.forgotten > 0:
+		return fmt.Errorf("write log: its first %d records were forgotten", l.forgotten)
+	case l.Config.Physics == nil:
 		return fmt.Errorf("write log: no physics")
 	}
 	if _, err := physics.Parse(l.Config.Physics.Name()); err != nil {
