@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/playjob"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
@@ -137,8 +138,8 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 	if !o.pool.used() {
 		return plan, nil
 	}
-	job := evalJob{Split: o.split, Policies: o.policies, Baseline: o.baseline, Overlap: o.overlap}
-	plan.Job, err = job.text(suites, policies)
+	job := playjob.Job{Split: o.split, Policies: o.policies, Baseline: o.baseline, Overlap: o.overlap}
+	plan.Job, err = jobText(&job, suites, policies)
 	return plan, err
 }
 

@@ -7,70 +7,33 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/playjob"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// evalJob is what a worker must know to play a case of an evaluation. The scenarios follow it in the text of a job.
-type evalJob struct {
-	Split    string      `yaml:"split"`
-	Suites   []jobSuite  `yaml:"suites"`
-	Policies []string    `yaml:"policies"` // as flags name them
-	Baseline string      `yaml:"baseline,omitempty"`
-	Found    []jobPolicy `yaml:"found"` // what these names stand for
-	Overlap  bool        `yaml:"overlap,omitempty"`
-	Search   *jobSearch  `yaml:"search,omitempty"` // for headroom, where names stand for policies one by one
-}
-
-// jobSuite identifies the episodes of a scenario.
-type jobSuite struct {
-	Scenario string   `yaml:"scenario"`
-	Digest   string   `yaml:"sha256"`
-	Windows  []int    `yaml:"windows,flow,omitempty"` // none for all
-	Seeds    []uint64 `yaml:"seeds,flow"`
-}
-
-// jobPolicy identifies a policy that was found.
-type jobPolicy struct {
-	Name   string `yaml:"name"`
-	Digest string `yaml:"sha256,omitempty"`
-	Rule   string `yaml:"rule,omitempty"`
-}
-
 // identify returns what identifies policies.
-func identify(policies []policy.Policy) (all []jobPolicy) {
+func identify(policies []policy.Policy) (all []playjob.Policy) {
 	for i := range policies {
-		all = append(all, jobPolicy{policies[i].Name, policies[i].Digest, policies[i].Rule})
+		all = append(all, playjob.Policy{Name: policies[i].Name, Digest: policies[i].Digest, Rule: policies[i].Rule})
 	}
 	return all
 }
 
-// text returns the text of the job for suites and the policies that its names stand for.
-func (j *evalJob) text(suites []suite, policies []policy.Policy) ([]byte, error) {
+// jobText completes the job with the suites and with the policies that its names stand for, and returns its text.
+// There is an error if the text is too large to send to workers.
+func jobText(j *playjob.Job, suites []suite, policies []policy.Policy) ([]byte, error) {
 	j.Found = identify(policies)
 	var scenarios []*scenario.Scenario
 	for _, s := range suites {
-		j.Suites = append(j.Suites, jobSuite{s.Scenario, s.Digest, s.windows, s.Seeds})
+		j.Suites = append(j.Suites, playjob.Suite{Scenario: s.Scenario, Digest: s.Digest, Windows: s.windows, Seeds: s.Seeds})
 		scenarios = append(scenarios, s.source.Scenario())
 	}
-	text, err := recipe.Text(j, scenarios)
+	text, err := j.Text(scenarios)
 	if err == nil && len(text) > work.MaxPayload/2 {
 		err = fmt.Errorf("scenarios and policies take %d bytes, want at most %d to send them to workers", len(text), work.MaxPayload/2)
 	}
 	return text, err
-}
-
-// parseEvalJob reads the job of an evaluation.
-func parseEvalJob(text []byte) (*evalJob, []*scenario.Scenario, error) {
-	j := &evalJob{}
-	scenarios, err := recipe.Parse("job", text, j, true, func() (int, error) {
-		if len(j.Suites) == 0 || len(j.Policies) == 0 {
-			return 0, fmt.Errorf("%d scenarios and %d policies: want at least one of each", len(j.Suites), len(j.Policies))
-		}
-		return len(j.Suites), nil
-	})
-	return j, scenarios, err
 }
 
 // openEvalJob prepares a worker for the job of an evaluation. There is an error if a scenario has other jobs here than where the
@@ -91,12 +54,12 @@ func (a *app) openEvalJob(text []byte) (work.Compute, error) {
 }
 
 // parsePlan reads the job of an evaluation and returns what to play.
-func (a *app) parsePlan(text []byte) (*evalJob, *eval.Plan, error) {
-	j, scenarios, err := parseEvalJob(text)
+func (a *app) parsePlan(text []byte) (*playjob.Job, *eval.Plan, error) {
+	j, scenarios, err := playjob.Parse(text)
 	if err != nil {
 		return nil, nil, err
 	}
-	policies, err := j.find(a)
+	policies, err := policiesOf(a, j)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,12 +80,12 @@ func (a *app) parsePlan(text []byte) (*evalJob, *eval.Plan, error) {
 	return j, &plan, nil
 }
 
-// find finds the policies of the job.
-func (j *evalJob) find(a *app) (policies []policy.Policy, err error) {
+// policiesOf finds the policies of the job.
+func policiesOf(a *app, j *playjob.Job) (policies []policy.Policy, err error) {
 	if j.Search == nil {
 		policies, err = a.findPolicies(j.Policies, j.Baseline)
 	} else {
-		policies, err = j.Search.find(a, j.Policies)
+		policies, err = findRivals(a, j.Policies)
 	}
 	if err != nil {
 		return nil, err

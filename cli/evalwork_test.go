@@ -88,27 +88,6 @@ func TestOtherJobsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzEvalJob checks that no job makes a worker panic.
-func FuzzEvalJob(f *testing.F) {
-	o := evalOptions{scenarios: []string{"embedded-small-v1"}, policies: []string{"fifo"}, baseline: "fifo", split: "test",
-		pool: poolOptions{workers: 1}}
-	suites, err := o.open()
-	if err != nil {
-		f.Fatal(err)
-	}
-	plan, err := o.plan(suites, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(plan.Job)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		j, scenarios, err := parseEvalJob(text)
-		if err == nil && len(scenarios) != len(j.Suites) {
-			t.Errorf("%d scenarios, want %d", len(scenarios), len(j.Suites))
-		}
-	})
-}
-
 // TestAnInterruptEndsTheWaitForABroker checks that the first signal ends a command that waits for a broker that is away.
 func TestAnInterruptEndsTheWaitForABroker(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/headroom"
+	"github.com/clustergym/clustergym/eval/playjob"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/policy"
@@ -244,15 +245,15 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 	if p.Rivals, names, err = o.findRivals(a, g.suffix, given); err != nil {
 		return p, err
 	}
-	search := jobSearch{Effort: p.Effort, Wider: p.Wider}
+	search := playjob.Search{Effort: p.Effort, Wider: p.Wider}
 	played := eval.Plan{Suites: []eval.Suite{g.suite.Suite}, Overlap: o.overlap}
 	for _, r := range p.Rivals {
 		played.Policies = append(played.Policies, r.Policy)
-		search.Groups = append(search.Groups, r.Group)
+		search.Groups = append(search.Groups, string(r.Group))
 	}
 	if o.pool.used() {
-		job := evalJob{Split: o.split, Policies: names, Overlap: o.overlap, Search: &search}
-		text, err := job.text([]suite{g.suite}, played.Policies)
+		job := playjob.Job{Split: o.split, Policies: names, Overlap: o.overlap, Search: &search}
+		text, err := jobText(&job, []suite{g.suite}, played.Policies)
 		if err != nil {
 			return p, err
 		}

@@ -9,15 +9,8 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// jobSearch is what a worker must know, in addition to the rest of an evalJob, to search a window for headroom.
-type jobSearch struct {
-	Effort int              `yaml:"effort"`
-	Wider  int              `yaml:"wider"`
-	Groups []headroom.Group `yaml:"groups"` // of the policies
-}
-
-// find finds the rivals of a headroom.
-func (s *jobSearch) find(a *app, names []string) (all []policy.Policy, err error) {
+// findRivals finds the rivals of a headroom.
+func findRivals(a *app, names []string) (all []policy.Policy, err error) {
 	from := a.fitter()
 	for _, name := range names {
 		p, err := from.Load(name)
@@ -45,7 +38,7 @@ func (a *app) openSearchJob(text []byte) (work.Compute, error) {
 		if slices.Contains(headroom.Reserved(), plan.Policies[i].Name) {
 			return nil, fmt.Errorf("policy %s has a name of a row that is not a policy", plan.Policies[i].Name)
 		}
-		p.Rivals = append(p.Rivals, headroom.Rival{Policy: plan.Policies[i], Group: group})
+		p.Rivals = append(p.Rivals, headroom.Rival{Policy: plan.Policies[i], Group: headroom.Group(group)})
 	}
 	return headroom.NewSearcher(p).Search, nil
 }

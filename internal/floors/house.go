@@ -106,6 +106,7 @@ func house() rules {
 			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 
 			{6, "env/game", "one decision of a team of servers: rounds, joint actions, agreement; links no simulator"},
+			{6, "eval/playjob", "what a worker must know to play episodes of an evaluation"},
 			{6, "baselines", "orders of jobs, and schedulers by name with their options"},
 
 			{7, "baselines/all", "adds the schedulers that look ahead in the simulator or predict with forests"},

@@ -1,0 +1,54 @@
+package playjob_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval/playjob"
+)
+
+// example returns a job with every field set, and its scenario.
+func example(t testing.TB) (*playjob.Job, []*scenario.Scenario) {
+	s, err := scenario.Load("embedded-small-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &playjob.Job{
+		Split: "test", Policies: []string{"fifo", "mine"}, Baseline: "srtf", Overlap: true,
+		Suites: []playjob.Suite{{Scenario: s.Name, Digest: "0f", Windows: []int{3}, Seeds: []uint64{1, 2}}},
+		Found:  []playjob.Policy{{Name: "fifo"}, {Name: "mine", Digest: "1e", Rule: "r"}},
+		Search: &playjob.Search{Effort: 2, Wider: 3, Groups: []string{"same menu", "same menu"}},
+	}, []*scenario.Scenario{s}
+}
+
+func TestParseReadsWhatTextWrites(t *testing.T) {
+	want, scenarios := example(t)
+	text, err := want.Text(scenarios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, read, err := playjob.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) || len(read) != 1 || read[0].Name != scenarios[0].Name {
+		t.Errorf("%+v with %d scenarios, want %+v with one", got, len(read), want)
+	}
+}
+
+// FuzzParse checks that no job makes a worker panic, and that an accepted job has a scenario for each suite.
+func FuzzParse(f *testing.F) {
+	j, scenarios := example(f)
+	text, err := j.Text(scenarios)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j, scenarios, err := playjob.Parse(text)
+		if err == nil && (len(scenarios) != len(j.Suites) || len(j.Policies) == 0) {
+			t.Errorf("%d scenarios for %d suites, %d policies", len(scenarios), len(j.Suites), len(j.Policies))
+		}
+	})
+}
