@@ -55,7 +55,7 @@ func openedJob(t *testing.T, change func(string) string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.openJob(t.Context(), []byte(caseJob+"\n"+change(string(plan.Job))))
+	_, err = a.openJob(t.Context(), nil, []byte(caseJob+"\n"+change(string(plan.Job))))
 	return err
 }
 
@@ -83,7 +83,7 @@ func TestOtherJobsAreRefused(t *testing.T) {
 			t.Errorf("%s for %s: error %v, want one with %q", test.now, test.old, err, test.want)
 		}
 	}
-	if _, err := (&app{}).openJob(t.Context(), []byte("other\n")); err == nil || !strings.Contains(err.Error(), `kind "other"`) {
+	if _, err := (&app{}).openJob(t.Context(), nil, []byte("other\n")); err == nil || !strings.Contains(err.Error(), `kind "other"`) {
 		t.Errorf("another kind: error %v", err)
 	}
 }

@@ -137,7 +137,7 @@ type jobPool struct {
 
 // The kinds of jobs.
 const (
-	labelJob  = "labels"   // see train.Labeller
+	trainJob  = "training" // see train.Worker
 	caseJob   = "cases"    // see eval.Player
 	searchJob = "searches" // see headroom.Searcher
 )

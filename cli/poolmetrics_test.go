@@ -29,7 +29,7 @@ func TestPrometheusReadsWhatWorkersDo(t *testing.T) {
 	}
 	defer p.close(true)
 	refuse := true
-	pool := p.of(labelJob)
+	pool := p.of(trainJob)
 	if err := pool.Start([]byte("job"), func(int, []byte) (refused, failed error) {
 		if refuse {
 			refuse = false

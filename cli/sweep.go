@@ -54,8 +54,8 @@ that trains to the end, and train --resume --labels D/labels continues it. All r
 computed once for all points that agree in the settings on which labels depend. D/results.csv contains the table, D/sweep.svg
 the validations over updates.
 
---workers N starts N processes that compute the labels, and --listen lets workers of other machines compute them, too, as for
-train. The runs then train one after another.
+--workers N starts N processes that compute the labels and play the episodes of PPO, and --listen lets workers of other
+machines do so, too, as for train. The runs then train one after another.
 
 An interrupt lets the current updates finish and saves them. The same command continues, and so does clustergym sweep --dir D.
 D/sweep.yaml contains what was asked for; another request for the same folder is refused. The same request gives the same table,
@@ -96,7 +96,7 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f.StringVar(&opts.dir, "dir", "", "folder of the sweep (default sweeps/SCENARIO)")
 	f.IntVar(&opts.parallel, "parallel", 1, "how many runs to train at a time; does not change the result")
 	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
-	opts.pool.addFlags(f, "the labels")
+	opts.pool.addFlags(f, "labels and episodes of PPO")
 	f.BoolVar(&opts.markdown, "markdown", false, "print the table as Markdown")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd
@@ -107,7 +107,7 @@ func runSweep(ctx context.Context, a *app, opts *sweepOptions) error {
 		return cmdline.Usage("--parallel %d, want 1 or more", opts.parallel)
 	}
 	if opts.parallel > 1 && opts.pool.used() {
-		return cmdline.Usage("--parallel %d: want 1 with workers, who compute the labels of one run at a time", opts.parallel)
+		return cmdline.Usage("--parallel %d: want 1 with workers, who work for one run at a time", opts.parallel)
 	}
 	request, scenarios, err := opts.load()
 	if err != nil {
@@ -150,7 +150,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 	var last sweep.Progress
 	pool, err := o.pool.open(ctx, o.dir, a, a.Warn, func(s work.Status) {
 		if bar != nil {
-			bar.Note(poolNote("labels", s))
+			bar.Note(poolNote("units", s))
 		}
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 	}
 	options := train.Options{Given: eval.Given, Clock: time.Now}
 	if pool != nil {
-		options.Pool = pool.of(labelJob)
+		options.Pool = pool.of(trainJob)
 	}
 	result, err := plan.Run(context.WithoutCancel(ctx), sweep.Options{
 		Dir: o.dir, Scenarios: scenarios, Parallel: o.parallel, Workers: o.cores, Stop: ctx.Done(),

@@ -66,9 +66,9 @@ The same settings give the same weights, byte for byte, whatever the number of c
 and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files with
 which TensorBoard shows the run while it is in progress: tensorboard --logdir FOLDER.
 
---workers N starts N processes that compute the labels, and --listen lets workers of other machines compute them, too, with
-TLS and a token: see clustergym worker, and clustergym workers for what they do. The result is the same, byte for byte. The
-learner includes the broker through which they work; --broker names a server of NATS instead.
+--workers N starts N processes that compute the labels and play the episodes of PPO, and --listen lets workers of other
+machines do so, too, with TLS and a token: see clustergym worker, and clustergym workers for what they do. The result is the
+same, byte for byte. The learner includes the broker through which they work; --broker names a server of NATS instead.
 
 With train.patience=N the run ends after N validations in a row that found no better weights.
 
@@ -116,7 +116,7 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
 	f.BoolVar(&opts.orBegin, "or-begin", false, "with --resume: begin the run if --dir has none, for use in restarted jobs")
 	f.IntVar(&opts.cores, "cores", 0, "cores that this process uses, 0 for all; does not change the result")
-	opts.pool.addFlags(f, "the labels")
+	opts.pool.addFlags(f, "labels and episodes of PPO")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })
 	cmd.AddCommand(newTrainBeliefsCmd(a))
@@ -182,7 +182,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	warn := func(err error) { bar.Clear(); a.Warn(err) }
-	pool, err := opts.pool.open(ctx, result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote("labels", s)) })
+	pool, err := opts.pool.open(ctx, result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote("units", s)) })
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 		},
 	}
 	if pool != nil {
-		options.Pool = pool.of(labelJob)
+		options.Pool = pool.of(trainJob)
 	}
 	_, result.Stopped, err = train.Run(context.WithoutCancel(ctx), cfg, options)
 	pool.finish(err == nil && !result.Stopped)

@@ -35,7 +35,7 @@ func newWorkerCmd(a *app) *cobra.Command {
 		Short: "Do part of the work of a command on another machine",
 		Long: cmdline.Long(`
 Does work for a command with --listen or --broker, called the learner, one unit at a time, on one core: it computes the labels of
-a window for clustergym train, and plays an episode for clustergym eval. Start as many workers as the machine has cores to spare.
+a window or plays an episode for clustergym train, and plays an episode for clustergym eval. Start as many workers as the machine has cores to spare.
 The learner sends what a worker must know; a worker keeps nothing and may be killed at any time: another one computes its unit
 then.
 
@@ -87,9 +87,10 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 	if err != nil || conn == nil {
 		return cmp.Or(err, o.interrupted(ctx))
 	}
+	training := train.Worker{Given: eval.Given}
 	w := work.Worker{
 		Conn: conn, Name: o.name, Queue: o.access.Queue, Build: build, Wait: o.wait,
-		Open: a.openJob,
+		Open: func(ctx context.Context, job []byte) (work.Compute, error) { return a.openJob(ctx, &training, job) },
 		Told: func(text string) { a.Say("worker %s: %s", o.name, text) },
 	}
 	err = w.Run(ctx)
@@ -107,24 +108,21 @@ func (o *workerOptions) interrupted(ctx context.Context) error {
 	return fmt.Errorf("worker %s: %w", o.name, context.Cause(ctx))
 }
 
-// openJob prepares for a job of any kind.
-func (a *app) openJob(ctx context.Context, job []byte) (work.Compute, error) {
+// openJob prepares for a job of any kind. The parameter training opens jobs of train.
+func (a *app) openJob(ctx context.Context, training *train.Worker, job []byte) (work.Compute, error) {
 	kind, text, _ := bytes.Cut(job, []byte("\n"))
 	var compute work.Compute
 	var err error
 	switch string(kind) {
-	case labelJob:
-		l, err := train.NewLabeller(ctx, text, eval.Given)
-		if err != nil {
-			return nil, err
-		}
-		return l.Label, nil
+	case trainJob:
+		compute, err := training.Open(ctx, text)
+		return work.Compute(compute), err
 	case caseJob:
 		compute, err = a.openEvalJob(text)
 	case searchJob:
 		compute, err = a.openSearchJob(text)
 	default:
-		err = fmt.Errorf("kind %.20q, want %s, %s or %s", kind, labelJob, caseJob, searchJob)
+		err = fmt.Errorf("kind %.20q, want %s, %s or %s", kind, trainJob, caseJob, searchJob)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open job: %w", err)

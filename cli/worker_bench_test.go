@@ -65,7 +65,7 @@ func benchWorkers(b *testing.B, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	timed := &timedPool{Pool: pool.of(labelJob), pool: pool}
+	timed := &timedPool{Pool: pool.of(trainJob), pool: pool}
 	before := cpuOf(b, syscall.RUSAGE_CHILDREN)
 	benchTrain(b, dir, "", timed)
 	pool.close(true) // waits for the workers

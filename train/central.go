@@ -24,6 +24,9 @@ const (
 	learnedCritic = "learned" // a network, see central
 )
 
+// learnsCritic reports whether PPO has a learned critic.
+func (c *Config) learnsCritic() bool { return c.Critic == learnedCritic }
+
 // central is PPO's learned critic. It estimates from the state of the whole cluster what the team will save from then on: the
 // discounted cost that the prior has from the same time on, in its own episode on the same arrivals, less the team's. So it need
 // not foresee arrivals, whose effect both costs share (Mao et al., Variance reduction for reinforcement learning in input-driven
@@ -52,7 +55,7 @@ const (
 // newCentral returns the critic of a policy for clusters of at most the given number of servers; it is nil if cfg has no learned
 // critic.
 func newCentral(cfg *Config, p *agents.Policy, servers, workers int) (*central, error) {
-	if cfg.Critic != learnedCritic {
+	if !cfg.learnsCritic() {
 		return nil, nil
 	}
 	global := len(p.Game().Encoder.Spec().Global)

@@ -18,9 +18,17 @@ import (
 // rows returns the samples of a window as tensors. The tensor counts contains, for each choice, its numbers of servers, jobs,
 // candidates and shares; the other tensors contain the rows of all choices, one after another.
 func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
+	var saved []float64
+	for i := range samples {
+		saved = append(saved, samples[i].Saved...)
+	}
+	return append(observations(s, samples), checkpoints.Tensor{Name: "saved", Shape: []int{len(saved)}, Data: saved})
+}
+
+// observations returns the same without labels.
+func observations(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 	var counts, of, shares []int64
 	var server, job, offer, weights, prior []float32
-	var saved []float64
 	var tied tied
 	for i := range samples {
 		o := samples[i].Observation
@@ -35,7 +43,7 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 		for _, x := range o.Shares {
 			shares, weights = append(shares, int64(x.Candidate), int64(x.Server)), append(weights, x.Weight)
 		}
-		prior, saved = append(prior, samples[i].Prior...), append(saved, samples[i].Saved...)
+		prior = append(prior, samples[i].Prior...)
 	}
 	return append(tied.tensors(), []checkpoints.Tensor{
 		{Name: "counts", Shape: []int{len(samples), 4}, Data: counts},
@@ -46,7 +54,6 @@ func rows(s *agents.Shape, samples []learn.Sample) []checkpoints.Tensor {
 		{Name: "shares", Shape: []int{len(weights), 2}, Data: shares},
 		{Name: "share_weights", Shape: []int{len(weights)}, Data: weights},
 		{Name: "prior", Shape: []int{len(prior)}, Data: prior},
-		{Name: "saved", Shape: []int{len(saved)}, Data: saved},
 	}...)
 }
 
@@ -89,8 +96,32 @@ func (l *labels) read(path string) ([]learn.Sample, error) {
 	return samples, nil
 }
 
-// unrow is the inverse of rows. It checks every number that the network would use as an index.
-func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sample, err error) {
+// unrow is the inverse of rows.
+func unrow(s *agents.Shape, tensors []checkpoints.Tensor) ([]learn.Sample, error) {
+	samples, err := unobserve(s, tensors)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := checkpoints.Get[float64](tensors, "saved", allCandidates(samples))
+	if err != nil {
+		return nil, err
+	}
+	for i := range samples {
+		samples[i].Saved = cut(&saved, samples[i].Candidates)
+	}
+	return samples, nil
+}
+
+// allCandidates returns the number of candidates of all samples together.
+func allCandidates(samples []learn.Sample) (n int) {
+	for i := range samples {
+		n += samples[i].Candidates
+	}
+	return n
+}
+
+// unobserve is the inverse of observations. It checks every number that the network would use as an index.
+func unobserve(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sample, err error) {
 	i := slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == "counts" })
 	if i < 0 || len(tensors[i].Shape) != 2 {
 		return nil, errors.New("no table of counts")
@@ -110,7 +141,7 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 	server, job := take[float32](&t, "server", sum[0], s.Server), take[float32](&t, "job", sum[1], s.Job)
 	offer, of := take[float32](&t, "offer", sum[2], s.Candidate), take[int64](&t, "job_of_offer", sum[2])
 	shares, weights := take[int64](&t, "shares", sum[3], 2), take[float32](&t, "share_weights", sum[3])
-	prior, saved := take[float32](&t, "prior", sum[2]), take[float64](&t, "saved", sum[2])
+	prior := take[float32](&t, "prior", sum[2])
 	var tied tied
 	if s.Joint {
 		tied.take(&t, len(counts)/4, sum)
@@ -137,7 +168,7 @@ func unrow(s *agents.Shape, tensors []checkpoints.Tensor) (samples []learn.Sampl
 			}
 			o.Shares = append(o.Shares, agents.Share{Candidate: int32(at[0]), Server: int32(at[1]), Weight: w[0]})
 		}
-		samples = append(samples, learn.Sample{Observation: o, Prior: cut(&prior, offers), Saved: cut(&saved, offers)})
+		samples = append(samples, learn.Sample{Observation: o, Prior: cut(&prior, offers)})
 		if s.Joint {
 			if err := tied.cut(&samples[len(samples)-1]); err != nil {
 				return nil, err

@@ -25,13 +25,7 @@ func (t *tied) add(s *learn.Sample) {
 		return dst
 	}
 	t.rack, t.kind, t.tenant = wide(t.rack, s.Rack), wide(t.kind, s.Type), wide(t.tenant, s.Tenant)
-	for i := range s.Candidates {
-		gone := int64(0)
-		if s.Gone != nil && s.Gone[i] {
-			gone = 1
-		}
-		t.gone = append(t.gone, gone)
-	}
+	t.gone = appendGone(t.gone, s)
 	t.count, t.taken = append(t.count, int64(len(s.Taken))), wide(t.taken, s.Taken)
 }
 
@@ -75,15 +69,7 @@ func (t *tied) cut(s *learn.Sample) error {
 	}
 	s.Rack, s.Type = narrow(cut(&t.rack, s.Servers)), narrow(cut(&t.kind, s.Servers))
 	s.Tenant = narrow(cut(&t.tenant, s.Jobs))
-	for i, v := range cut(&t.gone, s.Candidates) {
-		if v == 0 {
-			continue
-		}
-		if s.Gone == nil {
-			s.Gone = make([]bool, s.Candidates)
-		}
-		s.Gone[i] = true
-	}
+	s.Gone = goneOf(cut(&t.gone, s.Candidates))
 	for _, k := range cut(&t.taken, int(cut(&t.count, 1)[0])) {
 		if k < 1 || k >= int64(s.Candidates) {
 			return fmt.Errorf("candidate %d of %d was taken", k, s.Candidates)

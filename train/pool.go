@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/train/recipe"
 )
@@ -102,21 +103,29 @@ func notFinite(data any) int {
 	return -1
 }
 
-// recipeKey is the entry of a job's metadata that contains the recipe.
-const recipeKey = "recipe"
+// The entries of a job's metadata.
+const (
+	recipeKey = "recipe"
+	updateKey = "update" // for rollouts only
+	policyKey = "policy" // for rollouts only: the digest of the policy that plays
+)
 
 // describe returns the job of the run's labels: the recipe, and, if a policy plays windows, its tensors.
-func (l *labels) describe(f *runFiles) ([]byte, error) {
-	text, err := recipe.Text(f.recipe, f.scenarios)
+func (l *labels) describe(f *runFiles) ([]byte, error) { return f.job(l.team, map[string]string{}) }
+
+// job returns the text of a job: the recipe, the tensors of a policy unless it is nil, and what about says.
+func (r *runFiles) job(p *agents.Policy, about map[string]string) ([]byte, error) {
+	text, err := recipe.Text(r.recipe, r.scenarios)
 	if err != nil {
 		return nil, err
 	}
+	about[recipeKey] = string(text)
 	var tensors []checkpoints.Tensor
-	if l.team != nil {
-		tensors = append(l.team.Params.Tensors(), l.team.Range.Tensors()...)
+	if p != nil {
+		tensors = append(p.Params.Tensors(), p.Range.Tensors()...)
 	}
 	var job bytes.Buffer
-	if err := checkpoints.WriteTensors(&job, tensors, map[string]string{recipeKey: string(text)}); err != nil {
+	if err := checkpoints.WriteTensors(&job, tensors, about); err != nil {
 		return nil, err
 	}
 	if job.Len() > maxJob {

@@ -15,40 +15,54 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env/scenario"
 )
 
 // inProcess is a pool whose workers are goroutines.
 type inProcess struct {
-	t     *testing.T
-	given func(context.Context, *scenario.Source, baselines.Needs) (baselines.Given, error)
-	units chan int
+	t       *testing.T
+	workers []*Worker
+	units   chan int // of the current job
 
-	mu      sync.Mutex
-	open    map[int]chan struct{} // closed when the unit has an answer
-	workers int
-	ended   sync.WaitGroup
+	mu    sync.Mutex
+	open  map[int]chan struct{} // closed when the unit has an answer
+	busy  sync.WaitGroup
+	sizes map[int][]int // sizes of the answers, by number of jobs before
+	jobs  int
 }
 
 // pooled returns the options with a pool of n workers, which end with the test.
 func pooled(t *testing.T, opt Options, n int) Options {
-	p := &inProcess{t: t, given: opt.Given, units: make(chan int, 1<<10), open: map[int]chan struct{}{}, workers: n}
-	t.Cleanup(func() { close(p.units); p.ended.Wait() })
+	p := &inProcess{t: t, open: map[int]chan struct{}{}, sizes: map[int][]int{}}
+	for range n {
+		p.workers = append(p.workers, &Worker{Given: opt.Given})
+	}
+	t.Cleanup(p.stop)
 	opt.Pool = p
 	return opt
 }
 
+// stop ends the current job.
+func (p *inProcess) stop() {
+	if p.units != nil {
+		close(p.units)
+	}
+	p.busy.Wait()
+}
+
 func (p *inProcess) Start(job []byte, take func(unit int, answer []byte) (refused, failed error)) error {
-	for range p.workers {
-		l, err := NewLabeller(p.t.Context(), job, p.given)
+	p.stop()
+	p.units = make(chan int, 1<<10)
+	p.jobs++
+	for _, w := range p.workers {
+		compute, err := w.Open(p.t.Context(), job)
 		if err != nil {
 			return err
 		}
-		p.ended.Go(func() {
-			for unit := range p.units {
-				file, err := l.Label(context.WithoutCancel(p.t.Context()), unit)
+		units, number := p.units, p.jobs
+		p.busy.Go(func() {
+			for unit := range units {
+				file, err := compute(context.WithoutCancel(p.t.Context()), unit)
 				if err == nil {
 					refused, failed := take(unit, file)
 					err = errors.Join(refused, failed)
@@ -57,6 +71,7 @@ func (p *inProcess) Start(job []byte, take func(unit int, answer []byte) (refuse
 					p.t.Errorf("unit %d: %v", unit, err)
 				}
 				p.mu.Lock()
+				p.sizes[number] = append(p.sizes[number], len(file))
 				close(p.open[unit])
 				delete(p.open, unit)
 				p.mu.Unlock()
@@ -233,18 +248,19 @@ func TestLabelsFromOthersAreChecked(t *testing.T) {
 	}
 }
 
-// TestALabellerKnowsItsJob checks that a worker refuses a job that is damaged, or whose scenarios have other jobs here.
-func TestALabellerKnowsItsJob(t *testing.T) {
+// TestAWorkerKnowsItsJob checks that a worker refuses a job that is damaged, or whose scenarios have other jobs here.
+func TestAWorkerKnowsItsJob(t *testing.T) {
 	r := afterLabels(t)
 	job, err := r.labels.describe(r.files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := NewLabeller(t.Context(), job, nil)
+	var w Worker
+	label, err := w.Open(t.Context(), job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Label(t.Context(), l.windows); err == nil || !strings.Contains(err.Error(), "want 0 to 5") {
+	if _, err := label(t.Context(), r.cfg.Expert*r.cfg.Windows); err == nil || !strings.Contains(err.Error(), "want 0 to 5") {
 		t.Errorf("a window that the run does not label: error %v", err)
 	}
 	r.files.recipe.Workloads[0].Digest = strings.Repeat("0", 64)
@@ -259,7 +275,7 @@ func TestALabellerKnowsItsJob(t *testing.T) {
 		"no job": {nil, "0 bytes"}, "half a job": {job[:len(job)/2], "EOF"},
 		"other jobs": {other, "is it the same trace?"},
 	} {
-		if _, err := NewLabeller(t.Context(), c.job, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := w.Open(t.Context(), c.job); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
@@ -313,7 +329,7 @@ func FuzzJob(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, job []byte) {
-		if made, _, err := parseJob(job); err == nil && made.Train.Validate() != nil {
+		if j, err := parseJob(job); err == nil && j.made.Train.Validate() != nil {
 			t.Error("accepted settings that are not valid")
 		}
 	})

@@ -29,8 +29,8 @@ type Options struct {
 	Resume bool
 	// Workers is the number of cores to use; 0 means all.
 	Workers int
-	// Pool has other processes compute labels, each with a Labeller. A unit is a window to label; its number is that of the window.
-	// If Pool is nil, the run computes labels itself.
+	// Pool has other processes compute labels and play the episodes of PPO, each with a Worker. A unit is a window to label, or an
+	// episode. If Pool is nil, the run does all this itself.
 	Pool units.Pool
 	// Labels is the folder that stores labels. The run reuses labels with the same settings that the folder contains already. If
 	// Labels is empty, the run uses the folder labels in Dir.

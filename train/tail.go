@@ -19,7 +19,7 @@ const (
 func (c *Config) estimates() bool { return c.Tail == backlogTail }
 
 // drawsEstimate reports the same of draws. A learned critic estimates discounted costs, so draws with one are discounted.
-func (c *Config) drawsEstimate() bool { return c.estimates() && c.Critic != learnedCritic }
+func (c *Config) drawsEstimate() bool { return c.estimates() && !c.learnsCritic() }
 
 // validateTail returns an error if Tail is unknown or does not go together with the other settings, which are valid.
 func (c *Config) validateTail() error {
@@ -37,7 +37,7 @@ func (c *Config) validateTail() error {
 			" same", c.Reward, discountTail, backlogTail)
 	case c.estimates() && !able:
 		return fmt.Errorf("train.tail: %q with train.reward=%s, which gives no estimate of a backlog", c.Tail, c.Reward)
-	case last && c.Expert < c.Updates && c.Critic == learnedCritic:
+	case last && c.Expert < c.Updates && c.learnsCritic():
 		return fmt.Errorf("train.reward: %q with train.critic=%s, want train.critic=%s: a learned critic estimates discounted costs,"+
 			" and before the last jobs end every decision costs the same", c.Reward, c.Critic, priorCritic)
 	}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"math/rand/v2"
 	"strconv"
 
 	"github.com/clustergym/clustergym/agents"
@@ -74,22 +75,37 @@ func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 type window struct {
 	bars
 	source  *scenario.Source
+	index   int // among the training windows of the source
+	seed    uint64
 	episode scenario.Episode
 	group   []*rollout
 }
 
+// choose returns the windows of an update, without their episodes, and the stream of random numbers that chose them.
+func (r *run) choose(n int) ([]window, *rand.Rand) {
+	update := strconv.Itoa(n)
+	pick := rng.Stream(r.cfg.Seed, "train", "windows", update)
+	windows, sources := make([]window, r.cfg.Windows), r.stages[r.cfg.stage(n)]
+	for w := range windows {
+		v := &windows[w]
+		v.source = sources[((n-1)*r.cfg.Windows+w)%len(sources)]
+		v.index = pick.IntN(v.source.Count(scenario.Train))
+		v.seed = rng.Derive(r.cfg.Seed, "train", "episode", update, strconv.Itoa(w))
+	}
+	return windows, pick
+}
+
+// open makes the episode of a window.
+func (v *window) open() (err error) {
+	v.episode, err = v.source.Episode(scenario.Train, v.index, v.seed)
+	return err
+}
+
 // gather plays the update's episodes with the sampled policy and draws the samples to learn from.
 func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
-	update := strconv.Itoa(m.Update)
-	pick := rng.Stream(r.cfg.Seed, "train", "windows", update)
-	windows, sources := make([]window, r.cfg.Windows), r.stages[r.cfg.stage(m.Update)]
+	windows, pick := r.choose(m.Update)
 	for w := range windows {
-		src := sources[((m.Update-1)*r.cfg.Windows+w)%len(sources)]
-		seed := rng.Derive(r.cfg.Seed, "train", "episode", update, strconv.Itoa(w))
-		var err error
-		windows[w].source = src
-		windows[w].episode, err = src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)), seed)
-		if err != nil {
+		if err := windows[w].open(); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +113,7 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 		return nil, err
 	}
 	if r.central != nil {
-		if err := r.central.judge(windows, rng.Stream(r.cfg.Seed, "train", "critic", update), m); err != nil {
+		if err := r.central.judge(windows, rng.Stream(r.cfg.Seed, "train", "critic", strconv.Itoa(m.Update)), m); err != nil {
 			return nil, err
 		}
 	}
@@ -145,31 +161,57 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 
 // play fills in the rollouts of every window and the costs with which they are compared.
 func (r *run) play(ctx context.Context, update int, windows []window) error {
+	var outs []*rollout
+	var elsewhere *rolls
+	var err error
+	if r.opt.Pool != nil {
+		if elsewhere, err = r.giveRollouts(update); err != nil {
+			return err
+		}
+	}
 	costs, err := r.compare(ctx, len(windows), func(i int) (*scenario.Source, sim.Episode, error) {
 		return windows[i].source, windows[i].episode.Episode, nil
 	})
 	if err != nil {
 		return err
 	}
+	if elsewhere != nil {
+		if outs, err = elsewhere.wait(ctx, r.opt.Pool); err != nil {
+			return err
+		}
+	}
 	var players []*player
 	for w := range windows {
 		windows[w].bars = costs[w]
 		for i := range r.cfg.Rollouts {
-			draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(i))
-			g, err := newPlayer(r.at(windows[w].source, r.policy), windows[w].episode.Episode, r.goal, -1, draw)
+			if outs != nil && outs[w*r.cfg.Rollouts+i] != nil {
+				windows[w].group = append(windows[w].group, outs[w*r.cfg.Rollouts+i])
+				continue
+			}
+			g, err := r.player(update, w, i, &windows[w])
 			if err != nil {
 				return err
 			}
-			g.team.Explore(draw, r.cfg.temperature())
-			if r.cfg.drawsEstimate() {
-				g.ends(&r.cfg)
-			}
-			g.learned = r.central != nil
 			players = append(players, g)
 			windows[w].group = append(windows[w].group, g.out)
 		}
 	}
 	return playAll(ctx, players, r.opt.Workers, func(int, *rollout) error { return nil })
+}
+
+// player returns the player of the i-th episode on the w-th window of an update.
+func (r *run) player(update, w, i int, v *window) (*player, error) {
+	draw := rng.Stream(r.cfg.Seed, "train", "rollout", strconv.Itoa(update), strconv.Itoa(w), strconv.Itoa(i))
+	g, err := newPlayer(r.at(v.source, r.policy), v.episode.Episode, r.goal, -1, draw)
+	if err != nil {
+		return nil, err
+	}
+	g.team.Explore(draw, r.cfg.temperature())
+	if r.cfg.drawsEstimate() {
+		g.ends(&r.cfg)
+	}
+	g.learned = r.cfg.learnsCritic()
+	return g, nil
 }
 
 // margins are the multiples of Config.Margin to validate. Bids have errors, so the highest bid is often one that is too high; a

@@ -63,7 +63,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	go func() { w.beats(ctx); close(beats) }()
 	defer func() { stop(); <-beats }()
 	for {
+		before := w.job.Load()
 		compute, err := w.hello(ctx)
+		if err == nil && w.job.Load() == before {
+			pause(ctx, time.Second) // there are units of a job that the learner no longer has
+		}
 		if err == nil {
 			err = w.work(ctx, compute)
 		}
@@ -159,7 +163,6 @@ func (w *Worker) work(ctx context.Context, compute Compute) error {
 		}
 		if m.Job != w.job.Load() {
 			_ = msg.Nak()
-			pause(ctx, time.Second)
 			return nil
 		}
 		if err := w.compute(ctx, msg, m.Unit, compute); err != nil {
