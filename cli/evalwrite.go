@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/parquet"
 	"github.com/clustergym/clustergym/eval/report"
+	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 )
@@ -143,8 +144,30 @@ func section(
 		out.Schedules = append(out.Schedules, r.Log)
 	}
 	var err error
-	out.Differs, err = partings(out.Schedules)
+	if out.Differs, err = partings(out.Schedules); err != nil {
+		return out, err
+	}
+	out.Weighed, err = weighed(out.Schedules, policies, out.Shown.Seed)
 	return out, err
+}
+
+// weighed returns what each learned policy of the schedules weighed where it first departs from its prior. It leaves out policies with
+// a suffix such as +know.
+func weighed(logs []*sim.Log, policies []policy.Policy, seed uint64) (all []report.Weighed, err error) {
+	for _, log := range logs {
+		i := slices.IndexFunc(policies, func(p policy.Policy) bool { return p.Name == log.Scheduler })
+		if i < 0 || policies[i].Learned == nil || policies[i].Rule != "" || policies[i].With != nil {
+			continue
+		}
+		d, err := whatif.FirstDeparture(log, &policies[i], seed)
+		if err != nil {
+			return nil, fmt.Errorf("what %s weighed: %w", log.Scheduler, err)
+		}
+		if d != nil {
+			all = append(all, report.Weighed{Policy: log.Scheduler, At: d.At, Choice: d.Choice})
+		}
+	}
+	return all, nil
 }
 
 // mostSchedules is the highest number of schedules that a page shows for a scenario, and mostStays limits the jobs in all

@@ -83,8 +83,8 @@ func decisionAt(log *sim.Log, i int) (does, nothing *decision, err error) {
 		},
 		After: func(tx *cluster.Txn, done int) bool {
 			if done <= i && i < done+len(tx.Ops()) && facts != nil {
-				if does, err = decide(facts, tx.Ops()); err == nil {
-					nothing, err = decide(facts, nil)
+				if does, err = decided(facts, tx.Ops()); err == nil {
+					nothing, err = decided(facts, nil)
 				}
 				return false
 			}
@@ -97,7 +97,7 @@ func decisionAt(log *sim.Log, i int) (does, nothing *decision, err error) {
 	return does, nothing, err
 }
 
-func decide(facts *explain.Facts, ops []cluster.Op) (*decision, error) {
+func decided(facts *explain.Facts, ops []cluster.Op) (*decision, error) {
 	why, err := facts.Decision(context.Background(), ops)
 	d := &decision{Decision: why}
 	for i := range ops {

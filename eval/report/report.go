@@ -38,6 +38,7 @@ type Section struct {
 	// one above the other, and starts with the first two. It leaves out schedules without duration.
 	Schedules []*sim.Log
 	Differs   []Difference // the first decisions in which pairs of schedules differ
+	Weighed   []Weighed    // choices of learned policies in Schedules
 }
 
 // Curve is the learning curve of a policy.
@@ -133,6 +134,7 @@ type sectionView struct {
 	Schedules                []string
 	Loans, Failures, Differs bool
 	Scenario                 string
+	Weighed                  []weighedView
 }
 
 func (s *Section) view(i int, policies []string, single bool) (sectionView, error) {
@@ -159,6 +161,9 @@ func (s *Section) view(i int, policies []string, single bool) (sectionView, erro
 			v.Failures = v.Failures || slices.ContainsFunc(log.Records, func(r sim.Record) bool { return r.Kind == sim.Fail })
 		}
 		v.Loans = hasInference(s.Schedules[0])
+	}
+	for i := range s.Weighed {
+		v.Weighed = append(v.Weighed, s.Weighed[i].view())
 	}
 	if s.Scenario != nil {
 		var yaml bytes.Buffer

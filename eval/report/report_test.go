@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // generatedReport returns a report on three policies on windows of generated jobs, with every optional part.
@@ -19,6 +20,12 @@ func generatedReport(tb testing.TB, windows, jobs int) *Report {
 		What: []string{"srtf preempts job 217 on server-0:0-7", "sjfskip lets it run"},
 		Why:  []string{"job 218 has 12 min left, job 217 has 6 h"},
 	}}
+	s.Weighed = []Weighed{{Policy: "sjfskip", At: 2 * time.Hour, Choice: decide.Choice{Candidates: []decide.Candidate{
+		{Number: 1, Does: "start 218 on server-5", Servers: []string{"server-5"}, Bid: 0.5, Payoff: -0.25, Total: 0.5, Prior: true},
+		{Number: 2, Does: "start nobody", Servers: []string{"server-5", "server-6"}, Bid: 2, Payoff: 0.75, Margin: 1, Total: 1, Taken: true,
+			Edges: []decide.Edge{{From: "server-5", To: "server-6", Payoff: 0.5}, {From: "server-6", To: "server-6", Payoff: -0.125}}},
+		{Number: 3, Does: "start 217", Masked: true},
+	}}}}
 	learned := Curve{Policy: "learned"}
 	for i := range 100 {
 		learned.Update = append(learned.Update, i)
@@ -96,6 +103,22 @@ func hostileReport(tb testing.TB) *Report {
 	return &Report{
 		Title: attack, Version: attack, Command: attack, Sections: []Section{s}, Notes: []string{attack},
 		Curves: []Curve{{Policy: attack, Update: []int{0, 1}, Train: []float64{1, 0.9}}},
+	}
+}
+
+// TestPageShowsWhatWasWeighed checks that the page shows the bids, the edges and what is masked.
+func TestPageShowsWhatWasWeighed(t *testing.T) {
+	page := string(write(t, generatedReport(t, 1, 50)))
+	for _, want := range []string{
+		"What sjfskip weighed at 2h0m0s", "<small>of the prior</small></th><td>0.500</td><td>−0.250</td>", "<small>taken</small></th><td>2.000</td>",
+		"server-5 with server-6 &#43;0.5000; server-6 alone −0.1250", "1 more were masked",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "start 217<") {
+		t.Error("the page shows a candidate that nobody may name")
 	}
 }
 

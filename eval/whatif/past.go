@@ -273,23 +273,29 @@ func teamOf(p *policy.Policy) (*agents.Team, error) {
 
 // Choices returns the choices that a learned team would make at a decision of a log.
 func Choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) ([]decide.Choice, error) {
+	all, _, err := choices(log, p, decision, seed)
+	return all, err
+}
+
+// choices is Choices, and says what the team does.
+func choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) (all []decide.Choice, does string, err error) {
 	team, err := teamOf(p)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	s, _, err := sim.Branch(log, decision-1)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var seen decide.Choices
 	team.Record(seen.Add)
 	if err := team.Reset(seed); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	tx := s.State().Txn()
 	tx.Tell(s.State().Introduce())
 	if err := team.Schedule(tx); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return seen.All, nil
+	return seen.All, words(tx.View(), proposed(tx)), nil
 }

@@ -17,6 +17,13 @@ import (
 // pastOf plays a window of 120 jobs on three servers with a baseline.
 func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
 	t.Helper()
+	p := &policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+	return playedBy(t, p), p
+}
+
+// playedBy plays the same window with any policy.
+func playedBy(t *testing.T, p *policy.Policy) *sim.Log {
+	t.Helper()
 	s, err := scenario.Load("embedded-small-v1", "window.arrivals=120", "cluster.servers=3")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +40,6 @@ func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
 	sched, err := p.New()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +47,7 @@ func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
 	if err := run.Run(t.Context(), sched, 1); err != nil {
 		t.Fatal(err)
 	}
-	return run.Log(), p
+	return run.Log()
 }
 
 // startOf returns when a job first starts.
@@ -166,6 +172,47 @@ func TestPastTakesAnotherCandidate(t *testing.T) {
 	}
 	if taken != 3 {
 		t.Errorf("%d decisions with candidates, want 3", taken)
+	}
+}
+
+// TestFirstDeparture checks that a team with random weights and without a margin departs somewhere in its own log, and that it
+// departs nowhere if nothing can beat its margin.
+func TestFirstDeparture(t *testing.T) {
+	at := func(margin float64) *whatif.Departure {
+		design := agents.Design{
+			Name: "team", Window: 8, Prior: "sjfskip", Wide: agents.Wide{Items: 8}, Margin: margin, Size: agents.DefaultSize(),
+		}
+		draw := rng.Stream(1, "departure")
+		team, err := design.Make(func(s agents.Shape) (agents.Params, error) {
+			params := agents.Init(s, draw)
+			for i := range params {
+				for k := range params[i].Data {
+					params[i].Data[k] += float32(0.3 * draw.NormFloat64())
+				}
+			}
+			return params, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &policy.Policy{Name: "team", Learned: team, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil }}
+		d, err := whatif.FirstDeparture(playedBy(t, p), p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := at(0)
+	if d == nil {
+		t.Fatal("the team departs nowhere")
+	}
+	for _, c := range d.Choice.Candidates {
+		if c.Taken && c.Prior {
+			t.Errorf("at %v it takes the prior's candidate %d", d.At, c.Number)
+		}
+	}
+	if d := at(1e6); d != nil {
+		t.Errorf("with a margin that nothing beats it departs at %v", d.At)
 	}
 }
 

@@ -3,7 +3,7 @@
 const figures = JSON.parse(document.getElementById('figures').textContent);
 const indexOf = name => Math.max(0, figures.policies.indexOf(name));
 
-document.querySelectorAll('table').forEach(makeTable);
+document.querySelectorAll('table:not(.plain)').forEach(makeTable);
 document.querySelectorAll('[data-plot=curves]').forEach(el => curvesChart(el, figures.curves, indexOf));
 document.querySelectorAll('.scenario').forEach(section => {
   const figure = figures.sections[Number(section.dataset.section)];
