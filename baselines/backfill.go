@@ -17,9 +17,9 @@ type backfill struct {
 	refused  map[placement.Kind]bool // kinds of jobs that found no servers in this decision
 }
 
-// backfill is one decision of a list with easy, or with keys that change while jobs wait. It computes the keys of all waiting jobs,
-// because predictions may have changed, too. With easy it lets a job start behind the first one that does not fit if, by its
-// estimate, it does not delay that job. It takes a job without an estimate for one that never ends.
+// backfill is one decision of a list with easy, or with keys that change while jobs wait. It computes the keys of all waiting
+// jobs, because predictions may have changed, too. With easy it lets a job start behind the first one that does not fit if, by
+// its estimate, it does not delay that job. It takes a job without an estimate for one that never ends.
 func (l *list) backfill(tx *cluster.Txn) error {
 	s, b := tx.View(), &l.easy
 	b.queue = b.queue[:0]

@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// A score rates a waiting job by a published formula; the job with the lowest score starts next. Times are in seconds: the estimated
-// run time r, the wait so far w, and the time of submission s, counted from the beginning of the episode. n is the number of GPUs. All
-// but w are at least 1, so that every formula has a value.
+// A score rates a waiting job by a published formula; the job with the lowest score starts next. Times are in seconds: the
+// estimated run time r, the wait so far w, and the time of submission s, counted from the beginning of the episode. n is the
+// number of GPUs. All but w are at least 1, so that every formula has a value.
 type score func(r, n, w, s float64) float64
 
 // scored returns the rules of batch systems with which RLScheduler is compared.
@@ -17,7 +17,8 @@ func scored() []Baseline {
 	const (
 		evolved = "Carastan-Santos and de Camargo, Obtaining dynamic scheduling policies with simulation and machine learning, SC 2017"
 		rival   = "; a rule that RLScheduler (Zhang et al., SC 2020) is compared with"
-		blocks  = " starts first. One that does not fit blocks all behind it; backfill=easy lets others start behind it, as in RLScheduler's comparison."
+		blocks  = " starts first. One that does not fit blocks all behind it; backfill=easy lets others start behind it, as in" +
+			" RLScheduler's comparison."
 	)
 	of := func(name, about, how, source string, ages bool, f score) Baseline {
 		return Baseline{name, about, how + blocks, source + rival, needsEstimates, blocking(list{order: f.key, ages: ages})}

@@ -151,8 +151,8 @@ func section(
 	return out, err
 }
 
-// weighed returns what each learned policy of the schedules weighed where it first departs from its prior. It leaves out policies with
-// a suffix such as +know.
+// weighed returns what each learned policy of the schedules weighed where it first departs from its prior. It leaves out
+// policies with a suffix such as +know.
 func weighed(logs []*sim.Log, policies []policy.Policy, seed uint64) (all []report.Weighed, err error) {
 	for _, log := range logs {
 		i := slices.IndexFunc(policies, func(p policy.Policy) bool { return p.Name == log.Scheduler })

@@ -52,8 +52,8 @@ func verdictsText(c *eval.Comparison, told []string) string {
 	return b.String()
 }
 
-// asGoodText names the rules that are at least as good as the team, by the mean difference from the same baseline. It returns "" if
-// there are none.
+// asGoodText names the rules that are at least as good as the team, by the mean difference from the same baseline. It returns
+// "" if there are none.
 func asGoodText(rows []eval.TableRow, team string) string {
 	means := map[string]eval.Number{}
 	for i := range rows {
@@ -71,8 +71,8 @@ func asGoodText(rows []eval.TableRow, team string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Rules, which are not trained, that do as well here as %s, or better: %s. docs/learned.md says where learning pays.\n",
-		team, strings.Join(names, ", "))
+	return fmt.Sprintf("Rules, which are not trained, that do as well here as %s, or better: %s. "+
+		"docs/learned.md says where learning pays.\n", team, strings.Join(names, ", "))
 }
 
 // verdictOf says how a policy compares with the baseline, by its difference in a metric that is better if lower.

@@ -12,10 +12,10 @@ type Named struct {
 	*File
 }
 
-// Join puts the rows of several files into one. The reference must have done the same in all of them on the tasks that they have
-// in common: if it has not, their programs or traces differ, and Join returns an error. If all results of one row are in another row
-// of the same policy, Join takes the longer row. If two files have different rows of the same policy, the later row gets the file's
-// name behind its own.
+// Join puts the rows of several files into one. The reference must have done the same in all of them on the tasks that they
+// have in common: if it has not, their programs or traces differ, and Join returns an error. If all results of one row are in
+// another row of the same policy, Join takes the longer row. If two files have different rows of the same policy, the later row
+// gets the file's name behind its own.
 func Join(files ...Named) (*File, error) {
 	out := &File{}
 	for _, f := range files {

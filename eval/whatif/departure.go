@@ -18,9 +18,9 @@ type Departure struct {
 // mostAsked is how many decisions of a log FirstDeparture asks the team about.
 const mostAsked = 60
 
-// FirstDeparture returns the first choice in a log of a learned team in which the team departs from its prior. It asks the team again
-// at the decisions of the log in which something was done, at most 60, and passes over those in which the team, which begins there
-// without memory, would do something else than the log. It returns nil if there is none.
+// FirstDeparture returns the first choice in a log of a learned team in which the team departs from its prior. It asks the team
+// again at the decisions of the log in which something was done, at most 60, and passes over those in which the team, which
+// begins there without memory, would do something else than the log. It returns nil if there is none.
 func FirstDeparture(log *sim.Log, p *policy.Policy, seed uint64) (*Departure, error) {
 	all, err := Decisions(log)
 	if err != nil {

@@ -266,7 +266,8 @@ func teamOf(p *policy.Policy) (*agents.Team, error) {
 		return nil, fmt.Errorf("%s chooses among no candidates, want a learned team", p.Name)
 	}
 	if p.Rule != "" {
-		return nil, fmt.Errorf("%s: the candidates of a decision are those of the team without %s: want the policy without it", p.Name, p.Rule)
+		return nil, fmt.Errorf("%s: the candidates of a decision are those of the team without %s: want the policy without it",
+			p.Name, p.Rule)
 	}
 	return agents.NewTeam(p.Learned), nil
 }

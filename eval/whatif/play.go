@@ -155,8 +155,8 @@ func (st *stage) cast() error {
 	return nil
 }
 
-// guess returns the estimate of a job that has none: the median of what was learned of similar jobs, or the one that is assumed for
-// all, or 0.
+// guess returns the estimate of a job that has none: the median of what was learned of similar jobs, or the one that is assumed
+// for all, or 0.
 func (st *stage) guess(spec *cluster.JobSpec, done time.Duration) (estimate time.Duration, why Guess) {
 	if t := st.opts.Times; t != nil && t.Counted(spec) >= known {
 		return done + min(t.Of(spec).Quantile(done, 0.5), longest), learned

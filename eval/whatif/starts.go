@@ -37,10 +37,10 @@ type Forecaster struct {
 	calibration *calibration // nil before the first forecast
 }
 
-// Starts returns when each waiting job of a state is expected to start, by id. With waits it answers for those jobs alone for whose
-// names waits returns true, and also for running jobs that the policy stops at once: when they start again. Leave out jobs that start now: their forecasts would count. Starts plays the state on
-// in several futures, in which the policy decides as it would. In each future, jobs run for times that are drawn at random,
-// given how long they have run:
+// Starts returns when each waiting job of a state is expected to start, by id. With waits it answers for those jobs alone for
+// whose names waits returns true, and also for running jobs that the policy stops at once: when they start again. Leave out
+// jobs that start now: their forecasts would count. Starts plays the state on in several futures, in which the policy decides
+// as it would. In each future, jobs run for times that are drawn at random, given how long they have run:
 //
 //   - of similar jobs, if the learner has seen enough of them end (nil: it has seen none);
 //   - else around the job's estimate, which is then wrong by a factor of about three, up or down;
