@@ -50,6 +50,15 @@ func (b *builder) classify(c *podGang) {
 		need = max(need, job.Spec.Least())
 	}
 	switch {
+	case f != nil && len(c.bound) > 0 && int32(len(c.bound)) < need: // it cannot be completed as it is, and holds GPUs
+		b.refuse(c.free, f)
+		b.view.Partial = append(b.view.Partial, Partial{
+			Job: Job{
+				Group: c.group, Bound: c.bound, PodGPUs: 1, Fixed: true,
+				Spec: cluster.JobSpec{Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace},
+			},
+			Lacks: need - int32(len(c.bound)), Since: b.firstBound(c.bound), plan: plan{gangKey: c.gangKey, pod: c.bound[0]},
+		})
 	case f != nil:
 		b.refuse(own, f)
 	case !job.Running && len(c.bound) > 0:
