@@ -31,10 +31,12 @@ type ledger struct {
 	known     bool
 	stops     []int64 // as the server has them
 	exists    bool
-	version   string // the object's resourceVersion, if it exists
+	version   string      // the object's resourceVersion, if it exists
+	mine      []time.Time // the stops of this process, with its monotonic clock
 }
 
-// left returns how many more gangs may be stopped now: 0 if there is an error.
+// left returns how many more gangs may be stopped now: 0 if there is an error. The stops of this process count for an hour of its
+// monotonic clock even if the ConfigMap is lost or somebody sets the clock forward.
 func (l *ledger) left(ctx context.Context, now time.Time) (int, error) {
 	if l.limit == 0 {
 		return 0, nil
@@ -44,7 +46,8 @@ func (l *ledger) left(ctx context.Context, now time.Time) (int, error) {
 			return 0, err
 		}
 	}
-	return max(l.limit-len(l.recent(now)), 0), nil
+	l.mine = slices.DeleteFunc(l.mine, func(at time.Time) bool { return now.Sub(at) >= hour })
+	return max(l.limit-max(len(l.recent(now)), len(l.mine)), 0), nil
 }
 
 // recent returns the stops of the last hour. It includes stops in the future, which another machine's clock may have written.
@@ -101,5 +104,8 @@ func (l *ledger) book(ctx context.Context, n int, now time.Time) error {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	l.stops, l.exists, l.version = stops, true, m.ResourceVersion
+	if l.limit > 0 {
+		l.mine = append(l.mine, slices.Repeat([]time.Time{now}, n)...)
+	}
 	return nil
 }
