@@ -144,6 +144,9 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 		if got := names(client, "delete", ""); len(got) != step.want {
 			t.Errorf("after %v: deleted %v, want %d pods", step.after, got, step.want)
 		}
+		if binds := len(r.bind) > 0; binds != (step.binds && step.want == 0) {
+			t.Errorf("after %v: the other pods are bound: %t", step.after, binds)
+		}
 	}
 }
 

@@ -88,11 +88,13 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 			deadline = l.LossDeadline
 		}
 		// After twice the deadline even a gang that could be bound now is given up: it could have been bound all the time.
-		binds := slices.ContainsFunc(r.bind, func(b gangBinding) bool { return b.job == &p.Job })
+		its := func(b gangBinding) bool { return b.job == &p.Job }
+		binds := slices.ContainsFunc(r.bind, its)
 		if since < deadline || binds && since < 2*deadline {
 			l.within(max(deadline-since, afterFailure))
 			continue
 		}
+		r.bind = slices.DeleteFunc(r.bind, its) // else its other pods would be bound alone
 		if !g.ran {
 			deleted := l.Actor.Delete(ctx, p.Bound)
 			l.leaving.note(p.Bound, deleted, metav1.NewTime(now))
