@@ -80,7 +80,7 @@ func (l *list) Reset(seed uint64) error {
 	if l.learn != nil {
 		l.learn.Reset(seed)
 	}
-	l.all = l.all[:0]
+	l.all.reset()
 	l.some.reset()
 	l.running.reset()
 	return nil
@@ -131,8 +131,8 @@ func (l *list) observe(tx *cluster.Txn) error {
 
 // block starts jobs until one does not fit.
 func (l *list) block(tx *cluster.Txn) error {
-	for len(l.all) > 0 {
-		next, stale, err := l.again(tx.View(), l.all[0])
+	for l.all.len() > 0 {
+		next, stale, err := l.again(tx.View(), l.all.top())
 		if err != nil {
 			return err
 		}

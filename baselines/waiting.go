@@ -33,12 +33,35 @@ func (a ticket) before(b ticket) bool {
 	return a.job < b.job
 }
 
-// queue is a binary heap of tickets, the first in order on top.
-type queue []ticket
+// queue gives out tickets in order. As long as each new ticket comes after all others, as in order of submission, it is a sorted
+// list; from the first that does not until the queue is empty it is a binary heap.
+type queue struct {
+	list []ticket // from index from on
+	from int      // 0 for a heap
+	heap bool
+}
+
+func (l *queue) len() int { return len(l.list) - l.from }
+
+// top returns the first ticket in order. The queue must not be empty.
+func (l *queue) top() ticket { return l.list[l.from] }
+
+func (l *queue) reset() { *l = queue{list: l.list[:0]} }
 
 func (l *queue) push(t ticket) {
-	h := append(*l, t)
-	i := len(h) - 1
+	if l.from > len(l.list)/2 && len(l.list) == cap(l.list) {
+		l.shift()
+	}
+	l.list = append(l.list, t)
+	i := len(l.list) - 1
+	if !l.heap {
+		if l.len() == 1 || !t.before(l.list[i-1]) {
+			return
+		}
+		l.shift() // a sorted list is a heap
+		l.heap, i = true, len(l.list)-1
+	}
+	h := l.list
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !t.before(h[parent]) {
@@ -48,17 +71,31 @@ func (l *queue) push(t ticket) {
 		i = parent
 	}
 	h[i] = t
-	*l = h
+}
+
+// shift moves the tickets to the beginning of the list.
+func (l *queue) shift() {
+	l.list, l.from = l.list[:copy(l.list, l.list[l.from:])], 0
 }
 
 func (l *queue) pop() ticket {
-	h := *l
-	top, last := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	*l = h
-	if len(h) == 0 {
-		return top
+	top := l.top()
+	switch {
+	case l.len() == 1:
+		l.reset()
+	case l.heap:
+		l.sink()
+	default:
+		l.from++
 	}
+	return top
+}
+
+// sink removes the top of a heap of several tickets.
+func (l *queue) sink() {
+	last := l.list[len(l.list)-1]
+	h := l.list[:len(l.list)-1]
+	l.list = h
 	i := 0
 	for {
 		child := 2*i + 1
@@ -75,7 +112,6 @@ func (l *queue) pop() ticket {
 		i = child
 	}
 	h[i] = last
-	return top
 }
 
 // waiting holds the waiting jobs in order, in one queue for each kind, so that one refusal counts for all jobs of a kind. In a
@@ -109,7 +145,7 @@ func (w *waiting) queue(k placement.Kind) int {
 	if !ok {
 		i = len(w.queues)
 		w.find[k] = i
-		w.queues, w.kinds, w.refused = append(w.queues, nil), append(w.kinds, k), append(w.refused, false)
+		w.queues, w.kinds, w.refused = append(w.queues, queue{}), append(w.kinds, k), append(w.refused, false)
 	}
 	return i
 }
@@ -121,13 +157,13 @@ func (w *waiting) pass() { clear(w.refused) }
 func (w *waiting) first() int {
 	best := -1
 	for i := range w.queues {
-		if len(w.queues[i]) > 0 && !w.refused[i] && (best < 0 || w.queues[i][0].before(w.queues[best][0])) {
+		if w.queues[i].len() > 0 && !w.refused[i] && (best < 0 || w.queues[i].top().before(w.queues[best].top())) {
 			best = i
 		}
 	}
 	return best
 }
 
-func (w *waiting) head(i int) ticket { return w.queues[i][0] }
+func (w *waiting) head(i int) ticket { return w.queues[i].top() }
 func (w *waiting) pop(i int) ticket  { return w.queues[i].pop() }
 func (w *waiting) refuse(i int)      { w.refused[i] = true }

@@ -143,3 +143,34 @@ func TestLASWakesAtTheBound(t *testing.T) {
 		})
 	}
 }
+
+// TestQueueGivesTicketsInOrder checks a queue against a sorted list, with tickets that come in order, out of order and in both ways.
+func TestQueueGivesTicketsInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		var want []ticket
+		ordered := rapid.Float64Range(0, 1).Draw(t, "how often in order")
+		for i := range rapid.IntRange(1, 200).Draw(t, "steps") {
+			if len(want) > 0 && rapid.IntRange(0, 2).Draw(t, "pop") == 0 {
+				if q.len() != len(want) || q.top() != want[0] {
+					t.Fatalf("%d tickets, the first %v, want %d and %v", q.len(), q.top(), len(want), want[0])
+				}
+				if got := q.pop(); got != want[0] {
+					t.Fatalf("got %v, want %v", got, want[0])
+				}
+				want = want[1:]
+				continue
+			}
+			next := ticket{key: time.Duration(i), job: cluster.JobID(i)}
+			if rapid.Float64Range(0, 1).Draw(t, "in order") > ordered {
+				next.key = time.Duration(rapid.IntRange(0, 10).Draw(t, "key"))
+			}
+			q.push(next)
+			want = append(want, next)
+			slices.SortFunc(want, ticket.compare)
+		}
+		if q.len() != len(want) {
+			t.Fatalf("%d tickets left, want %d", q.len(), len(want))
+		}
+	})
+}
