@@ -49,8 +49,8 @@ func chosen(setting float64, s *cluster.View, predicted float64) float64 {
 	return 0
 }
 
-// gained returns by how many restarts a job must be ahead of one that is stopped for it. Evictions are many, so that each must pay
-// for a restart also where run times are told.
+// gained returns by how many restarts a job must be ahead of one that is stopped for it. Evictions are many, so that each must
+// pay for a restart also where run times are told.
 func (q *quantum) gained(s *cluster.View) float64 {
 	if q.evict && q.gain < 0 {
 		return predictedGain
@@ -139,6 +139,6 @@ func (s *Settings) quantum(q *quantum) {
 	s.Float(&q.gain, "gain", -1, 1000, "a job is stopped only for one that the order puts ahead of it even if that one took longer"+
 		" by so many times what restarts take"+predicted+", or 4 with evict=true",
 		"cost of switching after Asawa and Teneketzis (IEEE TAC 1996); the 4 by validation windows of Philly and of its mix with Venus")
-	s.Bool(&q.evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds no"+
-		" place on its servers; gain is then 4 by default", "own choice, by training windows of openb, Venus and Philly")
+	s.Bool(&q.evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds"+
+		" no place on its servers; gain is then 4 by default", "own choice, by training windows of openb, Venus and Philly")
 }

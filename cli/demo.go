@@ -147,8 +147,8 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 	return errors.Join(result.print(a), compared.verdict())
 }
 
-// measure compares results, in the order of windows for each policy, with the optimum of the episodes, of which the test windows are
-// the last.
+// measure compares results, in the order of windows for each policy, with the optimum of the episodes, of which the test windows
+// are the last.
 func (d *demonstrated) measure(results []eval.Result, episodes []toy.Episode) {
 	d.Rows = []demoRow{{Policy: "the optimum"}}
 	var order []string

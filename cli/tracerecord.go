@@ -73,7 +73,8 @@ func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
 	jobs := h.Jobs()
 	r.Jobs, r.Counts = len(jobs), h.Counts
 	if len(jobs) == 0 {
-		return fmt.Errorf("%d snapshots show no job that ran and ended, want at least one: %d jobs are still there", r.Snapshots, r.Live)
+		return fmt.Errorf("%d snapshots show no job that ran and ended, want at least one: %d jobs are still there",
+			r.Snapshots, r.Live)
 	}
 	if err := a.Write(opts.out, nativeWriter(jobs)); err != nil {
 		return err
@@ -98,7 +99,9 @@ func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
 }
 
 // recordLog adds the snapshots of a log to a history. It returns the number of damaged lines.
-func recordLog(ctx context.Context, stdin io.Reader, path string, h *history.History, bar *progress.Bar) (damaged int, err error) {
+func recordLog(
+	ctx context.Context, stdin io.Reader, path string, h *history.History, bar *progress.Bar,
+) (damaged int, err error) {
 	in := stdin
 	if path != "-" {
 		f, err := os.Open(path)

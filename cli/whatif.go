@@ -64,7 +64,7 @@ docs/what-if.md explains the limits.
 	f.StringVar(&opts.policy, "policy", "",
 		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
-	f.StringArrayVar(&opts.quotas, "quota", nil, "another quota of a tenant that has one, as TENANT=GPUS; may be given several times")
+	f.StringArrayVar(&opts.quotas, "quota", nil, "quota of a tenant that has one, as TENANT=GPUS; may be given several times")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
 	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove at the start")
 	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics ls")

@@ -24,8 +24,8 @@ func newTenants(quotas []Quota) ([]tenant, map[string]int32) {
 	return all, at
 }
 
-// SetQuota changes the quota of a tenant that has one. It reports whether it has one. Jobs that run go on, even if they hold more.
-// Never call it while a transaction is open.
+// SetQuota changes the quota of a tenant that has one. It reports whether it has one. Jobs that run go on, even if they hold
+// more. Never call it while a transaction is open.
 func (s *State) SetQuota(tenant string, gpus int32) bool {
 	i, ok := s.tenantAt[tenant]
 	if ok {

@@ -52,9 +52,9 @@ const longestUnseen = time.Hour
 // Add adds the next snapshot of a log. The jobs in away have not ended, even if the snapshot lacks them. Snapshots of one instant
 // are taken together, because clustergym-kube decides on jobs of one priority after the other, and shows only those so far.
 //
-// A job that ran and is gone has ended. Nobody saw when; Add takes the time of the snapshot that lacks it. After more than an hour
-// without a snapshot that would be too wrong, and the job is left out. A job of the same name that was submitted at another time
-// is another job.
+// A job that ran and is gone has ended. Nobody saw when; Add takes the time of the snapshot that lacks it. After more than an
+// hour without a snapshot that would be too wrong, and the job is left out. A job of the same name that was submitted at another
+// time is another job.
 func (h *History) Add(s *cluster.View, away []string) {
 	switch {
 	case h.now.live != nil && s.Now() < h.now.at:
