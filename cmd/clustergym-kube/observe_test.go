@@ -124,6 +124,9 @@ func metricLabels(t *testing.T) map[string][]string {
 	if _, err := measure.New(0, nil, all, nil); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := measure.NewQueries(all); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := control.New(control.Config{Mode: control.Shadow, Client: fake.NewClientset(), Decider: d}, all); err != nil {
 		t.Fatal(err)
 	}

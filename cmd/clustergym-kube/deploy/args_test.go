@@ -38,7 +38,7 @@ func TestProgramTakesItsArguments(t *testing.T) {
 		"mode: shadow", "mode: live", withMetrics, "bundle: {configMap: c}", "verifyKey: {secret: s}",
 		"{mode: live, fallback: las, deadline: 500ms, preemptionsPerHour: 12, starvation: 12h, gangDeadline: 90s, gpuTypeLabel: a, " +
 			"rackLabel: b, estimate: 8h, schedulers: [a, b], gpuResource: amd.com/gpu, decisionLog: {enabled: true}, beliefs: {existingClaim: c}, " +
-			"extraArgs: [--verbose, --parallel=32]}",
+			"prometheus: {url: 'http://127.0.0.1:1', query: x, every: 1m}, extraArgs: [--verbose, --parallel=32]}",
 	} {
 		all["chart "+values] = mustChart(t, values)
 	}

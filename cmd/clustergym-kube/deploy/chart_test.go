@@ -46,6 +46,11 @@ func TestChartPassesValuesOn(t *testing.T) {
 		{"bundle: {secret: c}", []string{"--policy=/etc/clustergym/policy"}, nil},
 		{"verifyKey: {secret: s, key: k}", []string{"--verify-key=/etc/clustergym/verify/k"}, nil},
 		{"decisionLog: {enabled: true}", []string{"--decision-log=/var/log/clustergym/decisions.jsonl"}, nil},
+		{"prometheus: {url: 'https://p:9090', query: 'avg by (pod) (x{a=\"b\"})', every: 1m, caSecret: c, tokenSecret: t}", []string{
+			"--prometheus=https://p:9090", `--prometheus-query=avg by (pod) (x{a="b"})`, "--prometheus-every=1m",
+			"--prometheus-ca=/etc/clustergym/prometheus-ca/ca.crt", "--prometheus-token-file=/etc/clustergym/prometheus-token/token",
+		}, nil},
+		{"prometheus: {every: 1m}", nil, []string{"--prometheus"}},
 		{"beliefs: {existingClaim: c}", []string{"--beliefs=/var/lib/clustergym/beliefs.json"}, nil},
 		{"{decisionLog: {enabled: true}, verifyKey: {secret: s}, bundle: {configMap: c}, priorityClassName: high, " +
 			"nodeSelector: {a: b}, tolerations: [{key: k}], affinity: {nodeAffinity: {}}, podAnnotations: {a: b}, " +
@@ -98,6 +103,8 @@ func TestChartRefuses(t *testing.T) {
 		{image + "metrics: {tlsSecret: cert}", "want both tlsSecret and tokenSecret"},
 		{image + "metrics: {tokenSecret: scrape}", "want both tlsSecret and tokenSecret"},
 		{image + "serviceMonitor: {enabled: true}", "want metrics.tlsSecret and metrics.tokenSecret too"},
+		{image + "prometheus: {url: 'https://p'}", "want both url and query"},
+		{image + "prometheus: {every: often}", "every"},
 		{image + "scales: [{apiGroup: '*', resource: '*'}]", "scales"},
 	} {
 		if _, err := chart(t, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
