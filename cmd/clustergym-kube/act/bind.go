@@ -32,25 +32,6 @@ func (a *Actor) Bind(ctx context.Context, bindings []Binding) []error {
 	})
 }
 
-// Look asks the server, without binding anything, whether each pod is on its node. Its errors are those of Bind, and one that
-// wraps none of them if the pod has no node.
-func (a *Actor) Look(ctx context.Context, bindings []Binding) []error {
-	return a.each(len(bindings), func(i int) error {
-		b := bindings[i]
-		known, err := a.whereabouts(ctx, b)
-		switch {
-		case known && err == nil:
-			return nil
-		case known:
-		case err != nil:
-			err = fmt.Errorf("%w: %w", ErrUnknown, err)
-		default:
-			err = errUnbound
-		}
-		return fmt.Errorf("find pod %s on node %s: %w", name(b.Pod), b.Node, err)
-	})
-}
-
 func (a *Actor) bind(ctx context.Context, b Binding) error {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.Pod.Namespace, Name: b.Pod.Name, UID: b.Pod.UID},

@@ -56,11 +56,10 @@ func (b *bound) forget(uid types.UID) {
 	delete(b.doubt, uid)
 }
 
-// dispel learns what became of the bindings that the server may or may not have carried out. It repeats them, to the same nodes:
-// the rounds count those nodes' GPUs as taken, and a binding that has been carried out returns no error when repeated. If others
-// have filled such a node in the meantime, dispel only asks where the pod is. full says whether a node has too few GPUs for its
-// pods, including those in doubt. dispel returns an error if the result of any binding is still unknown.
-func (b *bound) dispel(ctx context.Context, a *act.Actor, full func(node string) bool) error {
+// dispel repeats the bindings that the server may or may not have carried out, to the same nodes. The rounds count those nodes'
+// GPUs as taken, and a binding that has been carried out returns no error when repeated. dispel returns an error if the result of
+// any binding is still unknown.
+func (b *bound) dispel(ctx context.Context, a *act.Actor) error {
 	if len(b.doubt) == 0 {
 		return nil
 	}
@@ -69,19 +68,8 @@ func (b *bound) dispel(ctx context.Context, a *act.Actor, full func(node string)
 	all := slices.SortedFunc(maps.Values(b.doubt), func(x, y act.Binding) int {
 		return cmp.Or(cmp.Compare(x.Pod.Namespace, y.Pod.Namespace), cmp.Compare(x.Pod.Name, y.Pod.Name))
 	})
-	var again, ask []act.Binding
-	for _, x := range all {
-		if full(x.Node) {
-			ask = append(ask, x)
-		} else {
-			again = append(again, x)
-		}
-	}
-	for i, err := range a.Look(ctx, ask) {
-		b.note(ask[i], err)
-	}
-	for i, err := range a.Bind(ctx, again) {
-		b.note(again[i], err)
+	for i, err := range a.Bind(ctx, all) {
+		b.note(all[i], err)
 	}
 	if n := len(b.doubt); n > 0 {
 		return fmt.Errorf("learn what became of %d bindings: %w", n, act.ErrUnknown)

@@ -53,11 +53,10 @@ const (
 	askBack = 5 * time.Second
 )
 
-// kept reports whether a disruption budget refused to let a gang stop within the given time before now. A refusal in the future is
-// one before the clock jumped back, and no longer counts.
+// kept reports whether a disruption budget refused to let a gang stop within the given time before now.
 func (l *Loop) kept(gang string, now time.Time, within time.Duration) bool {
 	at, ok := l.spared[gang]
-	return ok && !at.After(now) && now.Sub(at) < within
+	return ok && now.Sub(at) < within
 }
 
 // stop records the gangs to stop in the ledger and then evicts their pods. A gang that a budget kept from stopping is in the

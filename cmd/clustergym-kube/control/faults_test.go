@@ -105,11 +105,11 @@ func TestDoubtsAreDispelled(t *testing.T) {
 	client.PrependReactor("*", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
 		return away, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("away"))
 	})
-	if err := l.bound.dispel(t.Context(), l.Actor, func(string) bool { return false }); !errors.Is(err, act.ErrUnknown) || l.bound.node[pod.UID] != "n1" {
+	if err := l.bound.dispel(t.Context(), l.Actor); !errors.Is(err, act.ErrUnknown) || l.bound.node[pod.UID] != "n1" {
 		t.Errorf("while the server does not answer: error %v, node %q, want the pod to count as bound", err, l.bound.node[pod.UID])
 	}
 	away = false
-	if err := l.bound.dispel(t.Context(), l.Actor, func(string) bool { return false }); err != nil || l.bound.node[pod.UID] != "n1" || len(l.bound.doubt) != 0 {
+	if err := l.bound.dispel(t.Context(), l.Actor); err != nil || l.bound.node[pod.UID] != "n1" || len(l.bound.doubt) != 0 {
 		t.Errorf("when it answers again: error %v, node %q, %d in doubt", err, l.bound.node[pod.UID], len(l.bound.doubt))
 	}
 	l.bound.note(act.Binding{Pod: pod, Node: "n2"}, fmt.Errorf("bind: %w", act.ErrElsewhere))
@@ -170,14 +170,6 @@ func TestGangsThatRanAreEvicted(t *testing.T) {
 			since = began
 		}
 		r := &round{view: &mirror.View{Partial: []mirror.Partial{{Job: job, Lacks: 1, Since: since}}}}
-		at := began
-		see := func(until time.Time) { // with rounds at least every minute
-			for at.Before(until) {
-				at = at.Add(min(time.Minute, until.Sub(at)))
-				l.incomplete.see(r.view, at, 2*l.GangDeadline)
-			}
-		}
-		l.incomplete.see(r.view, began, 2*l.GangDeadline)
 		for _, step := range []struct {
 			after   time.Duration
 			refuses bool
@@ -185,7 +177,7 @@ func TestGangsThatRanAreEvicted(t *testing.T) {
 		}{{0, false, 0}, {2 * time.Minute, false, 0}, {599 * time.Second, false, 0}, {600 * time.Second, true, 2}, {601 * time.Second, false, 2},
 			{605 * time.Second, false, 4}} {
 			refuses = step.refuses
-			see(began.Add(step.after))
+			l.incomplete.see(r.view, began.Add(step.after), 2*l.GangDeadline)
 			if err := l.giveUp(t.Context(), r, began.Add(step.after)); (err != nil) != refuses {
 				t.Fatalf("after %v: error %v", step.after, err)
 			}
@@ -199,51 +191,6 @@ func TestGangsThatRanAreEvicted(t *testing.T) {
 		if n := len(l.ledger.stops); n != 1 {
 			t.Errorf("%d stops are in the ledger, want 1", n)
 		}
-	}
-}
-
-// TestClockThatJumpsEndsNoDeadline checks that a clock that jumps neither ends the deadline of a partly bound gang nor delays it.
-func TestClockThatJumpsEndsNoDeadline(t *testing.T) {
-	a := aPod("a", "n1")
-	l, client, _ := liveLoop(t, a)
-	r := &round{view: &mirror.View{Partial: []mirror.Partial{{
-		Job: mirror.Job{Spec: cluster.JobSpec{Name: "ns/g"}, Bound: []*corev1.Pod{a}}, Lacks: 1, Since: began,
-	}}}}
-	l.GangDeadline = 3 * time.Minute
-	now := began
-	for i, step := range []time.Duration{0, time.Minute, -time.Hour, 240 * time.Hour, -time.Second, time.Minute} {
-		now = now.Add(step)
-		l.incomplete.see(r.view, now, 2*l.GangDeadline)
-		if err := l.giveUp(t.Context(), r, now); err != nil {
-			t.Fatal(err)
-		}
-		// A jump counts as step, 80 s, if it leads forward, and as nothing if it leads back.
-		if got, want := len(names(client, "delete", "")), i/5; got != want {
-			t.Errorf("after clock step %d, %v: %d pods were deleted, want %d", i, step, got, want)
-		}
-	}
-	l.spared["ns/g"] = now.Add(time.Hour)
-	if l.kept("ns/g", now, sparing) {
-		t.Error("a refusal in the future keeps a gang, want none: the clock jumped back since")
-	}
-}
-
-// TestNodesThatOthersFilled checks that a binding whose answer was lost is not repeated if others have filled the node since, but
-// looked up, and counts as one that was not carried out if the pod has no node.
-func TestNodesThatOthersFilled(t *testing.T) {
-	free, taken := aPod("free", ""), aPod("taken", "n1")
-	l, client, _ := liveLoop(t, free, taken)
-	for _, pod := range []*corev1.Pod{free, taken} {
-		l.bound.note(act.Binding{Pod: pod, Node: "n1"}, fmt.Errorf("bind: %w", act.ErrUnknown))
-	}
-	if err := l.bound.dispel(t.Context(), l.Actor, func(node string) bool { return node == "n1" }); err != nil {
-		t.Fatal(err)
-	}
-	if got := names(client, "create", "binding"); len(got) > 0 {
-		t.Errorf("pods %v were bound again", got)
-	}
-	if node, ok := l.bound.node[free.UID]; ok || l.bound.node[taken.UID] != "n1" {
-		t.Errorf("the pods count as on %q and %q, want none and n1", node, l.bound.node[taken.UID])
 	}
 }
 

@@ -12,65 +12,38 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-// incomplete stores which gangs are partly bound, and for how long, and which run, by name. It adds up the time between rounds, at
-// most step for each: a clock that jumps ends no deadline early, and delays none by more than one round.
+// incomplete stores which gangs are partly bound, and which run, by name.
 type incomplete struct {
-	step time.Duration
-	last time.Time // time of the last round
 	of   map[string]part
-	runs map[string]time.Duration // the gangs that ran, and for how long they have not been seen since
-	any  bool                     // there was a round before
+	runs map[string]bool // the gangs that ran in the last round
+	any  bool            // there was a round before
 }
 
 // part is a partly bound gang.
 type part struct {
-	lacked time.Duration // for how long this process has seen it so
-	ran    bool          // it was complete before, and lost pods
+	from time.Time // when this process first saw it so
+	ran  bool      // it was complete before, and lost pods
 }
 
-// see updates the gangs. A gang that ran and is seen neither waiting nor partly bound counts as one that ran for the time old. A process that has just begun has not seen gangs run: it takes a gang as one that ran if its first pod
+// see updates the gangs. A process that has just begun has not seen gangs run: it takes a gang as one that ran if its first pod
 // was bound longer ago than old, because the process before would not have left a gang that never ran partly bound for so long.
 func (x *incomplete) see(v *mirror.View, now time.Time, old time.Duration) {
-	passed := min(max(now.Sub(x.last), 0), x.step)
 	was := x.of
-	x.last = now
 	x.of = make(map[string]part, len(v.Partial))
 	for i := range v.Partial {
 		p := &v.Partial[i]
 		g, known := was[p.Spec.Name]
 		if !known {
-			g.ran = ran(x.runs, p.Spec.Name) || !x.any && now.Sub(p.Since) > old
-		} else {
-			g.lacked += passed
+			g = part{now, x.runs[p.Spec.Name] || !x.any && now.Sub(p.Since) > old}
 		}
 		x.of[p.Spec.Name] = g
 	}
-	for gang := range x.runs { // one that is refused for a while, say for a wrong annotation, has still run
-		if x.runs[gang] += passed; x.runs[gang] > old {
-			delete(x.runs, gang)
-		}
-	}
-	if x.runs == nil {
-		x.runs = map[string]time.Duration{}
-	}
-	x.any = true
-	for gang, g := range x.of {
-		if g.ran {
-			x.runs[gang] = 0
-		}
-	}
+	x.runs, x.any = map[string]bool{}, true
 	for i := range v.Jobs {
 		if j := &v.Jobs[i]; j.Running {
-			x.runs[j.Spec.Name] = 0
-		} else {
-			delete(x.runs, j.Spec.Name)
+			x.runs[j.Spec.Name] = true
 		}
 	}
-}
-
-func ran(runs map[string]time.Duration, gang string) bool {
-	_, ok := runs[gang]
-	return ok
 }
 
 // giveUp removes the bound pods of gangs that were not completed in time, so that they can start as a whole again. The time
@@ -83,7 +56,7 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 	for i := range r.view.Partial {
 		p := &r.view.Partial[i]
 		g := l.incomplete.of[p.Spec.Name]
-		deadline, since := l.GangDeadline, g.lacked
+		deadline, since := l.GangDeadline, now.Sub(g.from)
 		if g.ran {
 			deadline = l.LossDeadline
 		}

@@ -54,8 +54,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
 	l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}
 	l.leaving, l.amounts = leaving{}, amounts{pins: map[string]pin{}, failed: map[string]time.Time{}}
-	step := 2 * (c.Period + inTime) // the longest time between rounds; the factor 2 leaves time for reading and deciding
-	l.waits, l.incomplete = waits{limit: c.Starvation, step: step}, incomplete{step: step}
+	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.inForce = off
 	l.setMode(off)
@@ -168,12 +167,12 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	}
 	l.leaving.show(objects.Pods)
 	l.bound.settle(objects.Pods)
-	objects.Bound, objects.Offer, objects.ReclaimBy = l.bound.node, o.offer, o.reclaimBy
-	if mode == Live && len(l.bound.doubt) > 0 {
-		if err := l.bound.dispel(ctx, l.Actor, l.Config.Mirror.Overfull(objects)); err != nil {
+	if mode == Live {
+		if err := l.bound.dispel(ctx, l.Actor); err != nil {
 			return nil, nil, err
 		}
 	}
+	objects.Bound, objects.Offer, objects.ReclaimBy = l.bound.node, o.offer, o.reclaimBy
 	v, err := mirror.Build(objects, &l.Config.Mirror, now)
 	if err != nil {
 		return nil, nil, err

@@ -75,24 +75,3 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 func (c *Config) holding(pod *corev1.Pod) amount {
 	return c.amountOf(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
 }
-
-// Overfull returns a function that reports whether a node is gone, or whether its pods, with those that Bound puts there, use
-// more of it than it has.
-func (c *Config) Overfull(o *Objects) func(node string) bool {
-	taken, has := map[string]amount{}, map[string]amount{}
-	for _, pod := range o.Pods {
-		if node := o.NodeOf(pod); node != "" && !Ended(pod) {
-			a := taken[node]
-			a.add(c.holding(pod))
-			taken[node] = a
-		}
-	}
-	for _, node := range o.Nodes {
-		has[node.Name] = c.amountOf(node.Status.Allocatable)
-	}
-	return func(node string) bool {
-		a, there := has[node]
-		b := taken[node]
-		return !there || b.gpus > a.gpus || b.cpuMilli > a.cpuMilli || b.memBytes > a.memBytes
-	}
-}
