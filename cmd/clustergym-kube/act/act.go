@@ -28,6 +28,7 @@ const usualParallel = 16
 // Callers branch on these errors; the errors of this package wrap them.
 var (
 	ErrElsewhere = errors.New("pod is on another node")
+	ErrNowhere   = errors.New("pod has no node")
 	ErrGone      = errors.New("object is gone")                            // or is being deleted, or another object has its name now
 	ErrBudget    = errors.New("disruption budget refuses")                 // try again later
 	ErrRigid     = errors.New("owner cannot be scaled")                    // and never will be

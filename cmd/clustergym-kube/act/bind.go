@@ -62,6 +62,23 @@ func (a *Actor) bind(ctx context.Context, b Binding) error {
 	}
 }
 
+// Where asks the server which bindings have taken effect, and changes nothing. It returns one error per binding, as Bind does, and
+// one that wraps ErrNowhere for a pod that has no node yet.
+func (a *Actor) Where(ctx context.Context, bindings []Binding) []error {
+	return a.each(len(bindings), func(i int) error {
+		known, err := a.whereabouts(ctx, bindings[i])
+		switch {
+		case known && err == nil:
+			return nil
+		case !known && err == nil:
+			err = ErrNowhere
+		case !known:
+			err = fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		return fmt.Errorf("find pod %s on node %s: %w", name(bindings[i].Pod), bindings[i].Node, err)
+	})
+}
+
 // whereabouts asks the server whether a binding has taken effect. If known, err is nil if the pod is on the node, and wraps
 // ErrElsewhere or ErrGone if it is not. If the answer is not known, err is nil if the pod has no node yet, and otherwise says why
 // the server could not be asked.

@@ -57,9 +57,10 @@ func (b *bound) forget(uid types.UID) {
 }
 
 // dispel repeats the bindings that the server may or may not have carried out, to the same nodes. The rounds count those nodes'
-// GPUs as taken, and a binding that has been carried out returns no error when repeated. dispel returns an error if the result of
-// any binding is still unknown.
-func (b *bound) dispel(ctx context.Context, a *act.Actor) error {
+// GPUs as taken, and a binding that has been carried out returns no error when repeated. If a node takes the pod no longer, because
+// others have filled or closed it meanwhile, dispel asks where the pod is instead. dispel returns an error if the result of any
+// binding is still unknown.
+func (b *bound) dispel(ctx context.Context, a *act.Actor, takes func(act.Binding) bool) error {
 	if len(b.doubt) == 0 {
 		return nil
 	}
@@ -68,8 +69,19 @@ func (b *bound) dispel(ctx context.Context, a *act.Actor) error {
 	all := slices.SortedFunc(maps.Values(b.doubt), func(x, y act.Binding) int {
 		return cmp.Or(cmp.Compare(x.Pod.Namespace, y.Pod.Namespace), cmp.Compare(x.Pod.Name, y.Pod.Name))
 	})
-	for i, err := range a.Bind(ctx, all) {
-		b.note(all[i], err)
+	var repeat, ask []act.Binding
+	for _, of := range all {
+		if takes(of) {
+			repeat = append(repeat, of)
+		} else {
+			ask = append(ask, of)
+		}
+	}
+	for i, err := range a.Bind(ctx, repeat) {
+		b.note(repeat[i], err)
+	}
+	for i, err := range a.Where(ctx, ask) {
+		b.note(ask[i], err)
 	}
 	if n := len(b.doubt); n > 0 {
 		return fmt.Errorf("learn what became of %d bindings: %w", n, act.ErrUnknown)

@@ -105,11 +105,11 @@ func TestDoubtsAreDispelled(t *testing.T) {
 	client.PrependReactor("*", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
 		return away, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("away"))
 	})
-	if err := l.bound.dispel(t.Context(), l.Actor); !errors.Is(err, act.ErrUnknown) || l.bound.node[pod.UID] != "n1" {
+	if err := l.bound.dispel(t.Context(), l.Actor, func(act.Binding) bool { return true }); !errors.Is(err, act.ErrUnknown) || l.bound.node[pod.UID] != "n1" {
 		t.Errorf("while the server does not answer: error %v, node %q, want the pod to count as bound", err, l.bound.node[pod.UID])
 	}
 	away = false
-	if err := l.bound.dispel(t.Context(), l.Actor); err != nil || l.bound.node[pod.UID] != "n1" || len(l.bound.doubt) != 0 {
+	if err := l.bound.dispel(t.Context(), l.Actor, func(act.Binding) bool { return true }); err != nil || l.bound.node[pod.UID] != "n1" || len(l.bound.doubt) != 0 {
 		t.Errorf("when it answers again: error %v, node %q, %d in doubt", err, l.bound.node[pod.UID], len(l.bound.doubt))
 	}
 	l.bound.note(act.Binding{Pod: pod, Node: "n2"}, fmt.Errorf("bind: %w", act.ErrElsewhere))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -167,12 +168,14 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	}
 	l.leaving.show(objects.Pods)
 	l.bound.settle(objects.Pods)
+	objects.Bound = l.bound.node
 	if mode == Live {
-		if err := l.bound.dispel(ctx, l.Actor); err != nil {
+		takes := func(b act.Binding) bool { return objects.Takes(&l.Config.Mirror, b.Pod, b.Node) }
+		if err := l.bound.dispel(ctx, l.Actor, takes); err != nil {
 			return nil, nil, err
 		}
 	}
-	objects.Bound, objects.Offer, objects.ReclaimBy = l.bound.node, o.offer, o.reclaimBy
+	objects.Offer, objects.ReclaimBy = o.offer, o.reclaimBy
 	v, err := mirror.Build(objects, &l.Config.Mirror, now)
 	if err != nil {
 		return nil, nil, err
