@@ -1,0 +1,407 @@
+package control
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
+
+var (
+	soakFaults = flag.Int("faults", 2000, "how many faults TestSoak makes, in pieces of 500 that do not depend on each other")
+	soakFrom   = flag.Int("faults.from", 0, "the first piece: a run that was stopped goes on from the piece that it printed last")
+)
+
+const soakPiece = 500
+
+var plays = []play{{"fjf", 0, false}, {"srsf:evict=true", 6, false}, {"srtf", 6, true}, {"sjfskip", 0, false}}
+
+// TestSoak makes random faults while gangs come and go, and checks after each write and each round that no pod is bound twice, that
+// no node holds more than it has, that no gang is partly bound for longer than it may be, and that no pod is stopped that the
+// policy and the limits do not allow. After the last fault of a piece, all gangs end.
+func TestSoak(t *testing.T) {
+	total, writes := map[string]int{}, map[string]int{}
+	rounds, gangs, done := 0, 0, 0
+	var longest time.Duration
+	began := time.Now()
+	for piece := *soakFrom; piece*soakPiece < *soakFaults; piece++ {
+		p := plays[piece%len(plays)]
+		ok := t.Run(fmt.Sprintf("%d-%s", piece, p.policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, uint64(piece), p)
+				for w.hits < min(soakPiece, *soakFaults-piece*soakPiece) && len(w.check.breaches) == 0 {
+					w.fault()
+					w.step(t.Context())
+				}
+				if len(w.check.breaches) == 0 {
+					w.drain(t.Context())
+				}
+				if err := w.check.err(); err != nil {
+					t.Errorf("after %d faults: %v\nThe program's log ends with:\n%s", w.hits, err, strings.Join(w.log, ""))
+				}
+				for kind, n := range w.counts {
+					total[kind] += n
+				}
+				for verb, n := range w.check.counts {
+					writes[verb] += n
+				}
+				rounds, gangs, done, longest = rounds+w.round, gangs+w.made, done+w.hits, max(longest, w.check.longest)
+			})
+		})
+		if testing.Verbose() {
+			fmt.Printf("piece %d: %d faults so far, %v\n", piece, done, time.Since(began).Round(time.Second))
+		}
+		if !ok {
+			break
+		}
+	}
+	var text strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(total)) {
+		fmt.Fprintf(&text, "%7d %s\n", total[kind], kind)
+	}
+	t.Logf("%d faults in %d rounds with %d gangs, the longest partly bound for %v; writes %v\n%s", done, rounds, gangs, longest, writes, &text)
+}
+
+const garbageLedger = `[1, "two", `
+
+// fault makes one random fault. It counts when it takes effect: one of a request does when the program sends one.
+func (w *world) fault() {
+	if w.armed == nil && w.draw.IntN(2) == 0 {
+		w.arm()
+		return
+	}
+	all := []struct {
+		kind string
+		make func() bool // returns false if there is nothing that it could happen to
+	}{
+		{"program restarted", func() bool { w.restart(); return true }},
+		{"pod deleted", w.deletePod}, {"pod deleted", w.deletePod}, {"pod failed", w.failPod},
+		{"node not ready", w.breakNode}, {"node cordoned", w.cordon}, {"node removed", w.removeNode}, {"node lost GPUs", w.shrinkNode},
+		{"another scheduler binds a pod", w.rivalBinds}, {"another scheduler takes GPUs", w.rivalTakes},
+		{"watch delayed", w.delay}, {"watch delayed", w.delay},
+		{"clock set forward", func() bool { w.setClock(1); return true }}, {"clock set back", func() bool { w.setClock(-1); return true }},
+		{"garbage pod", w.garbagePod}, {"garbage annotation", w.garbageAnnotation}, {"garbage node", w.garbageNode},
+		{"garbage ledger", w.garbageLedger}, {"ledger written by another", w.writeLedger}, {"ledger deleted", w.deleteLedger},
+		{"mode off, shadow or garbage", w.turnOff}, {"control ConfigMap deleted", w.deleteSwitch},
+		{"disruption budget", w.protect},
+	}
+	if f := all[w.draw.IntN(len(all))]; f.make() {
+		w.count(f.kind)
+	}
+}
+
+// arm lets one of the next requests, and maybe some after it, fail.
+func (w *world) arm() {
+	kinds := []string{killedBefore, killedAfter, unavailable, tooMany, conflict, forbidden, lostBefore, lostAfter, slow, slowLost, firstRival, fillRival}
+	x := &trouble{kind: kinds[w.draw.IntN(len(kinds))], after: w.draw.IntN(6), times: 1}
+	switch x.kind {
+	case killedBefore, killedAfter:
+	case firstRival:
+		x.do = func(pod *corev1.Pod, _ string) {
+			if pod != nil && pod.Spec.NodeName == "" {
+				w.rival(pod)
+			}
+		}
+	case fillRival:
+		x.do = func(_ *corev1.Pod, node string) { w.take(node) }
+	case slow, slowLost:
+		x.wait = time.Duration(1+w.draw.IntN(40))*time.Second + 7*time.Millisecond // does not end together with a deadline
+		x.times += w.draw.IntN(3)
+	default:
+		x.times += w.draw.IntN(10)
+	}
+	w.armed = x
+}
+
+// until ends a fault after some rounds.
+func (w *world) until(rounds int, do func()) {
+	w.later = append(w.later, undo{w.round + 1 + w.draw.IntN(rounds), do})
+}
+
+// some returns a random pod for which hold returns true, nil if there is none.
+func (w *world) some(hold func(*corev1.Pod) bool) *corev1.Pod {
+	pods := slices.DeleteFunc(w.podList(), func(pod *corev1.Pod) bool { return !hold(pod) })
+	if len(pods) == 0 {
+		return nil
+	}
+	return pods[w.draw.IntN(len(pods))]
+}
+
+func alive(pod *corev1.Pod) bool {
+	return own(pod) && pod.DeletionTimestamp == nil && !mirror.Ended(pod)
+}
+
+func unplaced(pod *corev1.Pod) bool { return alive(pod) && pod.Spec.NodeName == "" }
+
+func (w *world) deletePod() bool {
+	pod := w.some(alive)
+	if pod == nil {
+		return false
+	}
+	w.end(pod)
+	return true
+}
+
+func (w *world) failPod() bool {
+	pod := w.some(func(pod *corev1.Pod) bool { return alive(pod) && pod.Spec.NodeName != "" })
+	if pod == nil {
+		return false
+	}
+	w.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
+	return true
+}
+
+// change changes a random node for some rounds. Then it is as it was at the start.
+func (w *world) change(rounds int, edit func(*corev1.Node)) bool {
+	name := w.someNode()
+	w.editNode(name, edit)
+	w.until(rounds, func() { w.repair(name) })
+	return true
+}
+
+func (w *world) repair(name string) {
+	if now := w.nodes[name]; now != nil {
+		w.editNode(name, func(n *corev1.Node) { n.Spec, n.Status = soakNode(name).Spec, soakNode(name).Status })
+	}
+}
+
+func (w *world) breakNode() bool {
+	return w.change(20, func(n *corev1.Node) { n.Status.Conditions = nil })
+}
+
+func (w *world) cordon() bool {
+	return w.change(20, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+}
+
+func (w *world) shrinkNode() bool {
+	return w.change(20, func(n *corev1.Node) {
+		n.Status.Allocatable[gpu] = *resource.NewQuantity(w.draw.Int64N(soakGPUs), resource.DecimalSI)
+	})
+}
+
+func (w *world) removeNode() bool {
+	if len(w.sorted()) < 4 {
+		return false
+	}
+	name := w.someNode()
+	w.dropNode(name)
+	w.until(20, func() { w.putNode(soakNode(name)) })
+	return true
+}
+
+// rival binds a pod of this scheduler to a node with room, as another scheduler would.
+func (w *world) rival(pod *corev1.Pod) bool {
+	for _, name := range w.sorted() {
+		if w.free(name) >= requested(pod, gpu) {
+			w.assign(pod, name)
+			return true
+		}
+	}
+	return false
+}
+
+// free returns the free GPUs of a node.
+func (w *world) free(node string) int64 {
+	q := w.nodes[node].Status.Allocatable[gpu]
+	n := q.Value()
+	for _, pod := range w.pods {
+		if pod.Spec.NodeName == node && !mirror.Ended(pod) {
+			n -= requested(pod, gpu)
+		}
+	}
+	return n
+}
+
+func (w *world) rivalBinds() bool {
+	pod := w.some(unplaced)
+	return pod != nil && w.rival(pod)
+}
+
+// take runs a pod of another scheduler on a node for a while.
+func (w *world) take(node string) bool {
+	if w.nodes[node] == nil {
+		return false
+	}
+	n := min(w.free(node), 1+w.draw.Int64N(4))
+	if n <= 0 {
+		return false
+	}
+	w.made++
+	pod := crew{name: fmt.Sprint("other", w.made), pods: 1, least: 1, gpus: n}.list()[0]
+	pod.Spec.SchedulerName, pod.Spec.NodeName, pod.UID = "other", node, ""
+	w.putPod(pod)
+	w.until(30, func() {
+		if w.pods[key(pod)] != nil {
+			w.dropPod(pod)
+		}
+	})
+	return true
+}
+
+func (w *world) rivalTakes() bool {
+	return w.take(w.someNode())
+}
+
+func (w *world) delay() bool {
+	w.delayed[w.stores[w.draw.IntN(len(w.stores))].resource] += 1 + w.draw.IntN(8)
+	return true
+}
+
+// setClock sets the wall clock of the program's machine by up to three days.
+func (w *world) setClock(sign int) {
+	by := []time.Duration{time.Second, time.Minute, time.Hour, 72 * time.Hour}[w.draw.IntN(4)]
+	by = time.Duration(sign*(1+w.draw.IntN(int(by/time.Second)))) * time.Second
+	if w.skew += by; w.skew.Abs() > 30*24*time.Hour {
+		w.skew = 0
+	}
+}
+
+// words are values that no annotation may have.
+var words = []string{"", "-1", "many", "99999999999999999999", "1e9", "\x00\x1b[31m", "{", strings.Repeat("x", 5000), "NaN", "½"}
+
+func (w *world) word() string { return words[w.draw.IntN(len(words))] }
+
+// garbagePod creates a pod of nobody for a while, maybe as one of a gang's.
+func (w *world) garbagePod() bool {
+	w.made++
+	pod := crew{space: fmt.Sprint("team-", w.draw.IntN(3)), name: fmt.Sprint("junk", w.made), pods: 1, least: 1, gpus: 1}.list()[0]
+	pod.UID = ""
+	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(w.draw.IntN(200)-100) * time.Hour))
+	requests := pod.Spec.Containers[0].Resources.Requests
+	switch w.draw.IntN(5) {
+	case 0:
+		requests[gpu] = resource.MustParse([]string{"0", "-1", "500m", "16384", "9E", "1n"}[w.draw.IntN(6)])
+	case 1:
+		requests["cpu"] = resource.MustParse([]string{"-1", "9E", "1n"}[w.draw.IntN(3)])
+	case 2:
+		pod.Annotations[gang.MinMemberAnnotation] = w.word()
+	case 3:
+		pod.Spec.Containers = nil
+	case 4: // as a member of a gang
+		if len(w.gangs) > 0 {
+			g := w.gangs[w.draw.IntN(len(w.gangs))]
+			pod.Namespace, pod.Labels[gang.Label] = g.space, g.name
+			pod.Annotations[gang.MinMemberAnnotation] = fmt.Sprint(g.pods)
+			requests[gpu] = resource.MustParse("7")
+		}
+	}
+	if w.draw.IntN(3) == 0 {
+		pod.Annotations[mirror.EstimateAnnotation] = w.word()
+	}
+	w.putPod(pod)
+	w.until(20, func() {
+		if now := w.pods[key(pod)]; now != nil {
+			w.dropPod(now)
+		}
+	})
+	return true
+}
+
+// garbageAnnotation writes nonsense into an annotation of a gang's pod, for as long as the pod exists.
+func (w *world) garbageAnnotation() bool {
+	pod := w.some(alive)
+	if pod == nil {
+		return false
+	}
+	names := []string{mirror.EstimateAnnotation, mirror.MaxWorkersAnnotation, "clustergym.dev/min-workers", "clustergym.dev/model"}
+	name, uid := names[w.draw.IntN(len(names))], pod.UID
+	was, had := pod.Annotations[name]
+	w.editPod(pod, func(p *corev1.Pod) { p.Annotations[name] = w.word() })
+	w.until(20, func() {
+		if now := w.pods[key(pod)]; now != nil && now.UID == uid {
+			w.editPod(now, func(p *corev1.Pod) {
+				if p.Annotations[name] = was; !had {
+					delete(p.Annotations, name)
+				}
+			})
+		}
+	})
+	return true
+}
+
+func (w *world) garbageNode() bool {
+	w.made++
+	n := soakNode(fmt.Sprint("junk", w.made))
+	n.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse([]string{"-8", "9E", "1n", "0"}[w.draw.IntN(4)])}
+	if w.draw.IntN(2) == 0 {
+		n.Status.Conditions = nil
+	}
+	n.Labels = map[string]string{"type": w.word(), mirror.PoolLabel: w.word()}
+	n.Spec.Unschedulable = true // so that its sizes do not attract pods
+	w.putNode(n)
+	w.until(20, func() { w.dropNode(n.Name) })
+	return true
+}
+
+func (w *world) garbageLedger() bool {
+	return w.ledgerIs(garbageLedger)
+}
+
+// ledgerIs replaces the ledger's text for a while; then it is deleted, as the log asks for.
+func (w *world) ledgerIs(text string) bool {
+	name := metav1.ObjectMeta{Namespace: "ns", Name: ledgerName}
+	w.putMap(&corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{stopsKey: text}})
+	w.until(10, func() {
+		if m := w.maps["ns/"+ledgerName]; m != nil && m.Data[stopsKey] == garbageLedger {
+			w.dropMap("ns/" + ledgerName)
+		}
+	})
+	return true
+}
+
+// writeLedger writes the ledger as it is, as another process would: the next write of this one is refused.
+func (w *world) writeLedger() bool {
+	m := w.maps["ns/"+ledgerName]
+	if m == nil {
+		return false
+	}
+	w.putMap(m.DeepCopy())
+	return true
+}
+
+func (w *world) deleteLedger() bool {
+	if w.maps["ns/"+ledgerName] == nil {
+		return false
+	}
+	w.dropMap("ns/" + ledgerName)
+	return true
+}
+
+// order replaces the control ConfigMap for some rounds, or deletes it if m is nil.
+func (w *world) order(m *corev1.ConfigMap) bool {
+	if m == nil {
+		w.dropMap("ns/" + ControlName)
+	} else {
+		w.putMap(m)
+	}
+	w.until(10, func() { w.putMap(switchTo("live")) })
+	return true
+}
+
+func (w *world) turnOff() bool {
+	return w.order(switchTo([]string{"off", "shadow", "garbage", ""}[w.draw.IntN(4)]))
+}
+
+func (w *world) deleteSwitch() bool { return w.order(nil) }
+
+// protect lets a disruption budget refuse evictions of a gang's pods for a while.
+func (w *world) protect() bool {
+	if len(w.gangs) == 0 {
+		return false
+	}
+	name := w.gangs[w.draw.IntN(len(w.gangs))].key()
+	w.refuse[name] = true
+	w.until(40, func() { delete(w.refuse, name) })
+	return true
+}

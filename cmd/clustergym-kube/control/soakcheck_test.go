@@ -1,0 +1,346 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
+
+// invariants checks what must hold after every write of the program and after every round.
+type invariants struct {
+	w        *world
+	breaches []string
+	bound    map[types.UID]string // where the program has bound pods
+
+	// Of this process:
+	mode    Mode
+	whole   map[types.UID]bool   // pods of gangs that it has seen whole
+	aged    map[string]bool      // gangs that it found partly bound, and takes as gangs that ran
+	half    map[string]time.Time // gangs that it has seen partly bound: since when
+	early   map[string]time.Time // when the program may have noticed at the earliest: the round before, by a lost answer
+	next    map[string]time.Time // the same with this round
+	began   time.Time            // the round
+	earlier time.Time            // the round before
+	rounds  int                  // that came to a decision before
+	spared  map[string]time.Time // gangs of which a budget refused an eviction: the last time
+	current bool                 // it has seen all there was when the round began
+	running map[string]bool      // gangs that it saw whole when the round began
+	fresh   map[types.UID]bool   // pods that the round has bound since it decided
+	waiting []*corev1.Pod        // pods that it saw wait
+	stopped map[string]bool      // gangs of this round of which pods were evicted
+	stops   []time.Time          // when it stopped gangs that ran
+	writes  int
+	longest time.Duration // for which a gang was partly bound, as a process saw it
+	counts  map[string]int
+}
+
+func newInvariants(w *world) *invariants {
+	return &invariants{w: w, bound: map[types.UID]string{}, counts: map[string]int{}}
+}
+
+func (k *invariants) breach(format string, args ...any) {
+	k.breaches = append(k.breaches, fmt.Sprintf("round %d: ", k.w.round)+fmt.Sprintf(format, args...))
+}
+
+func (k *invariants) err() error {
+	var all []error
+	for _, b := range k.breaches[:min(len(k.breaches), 10)] {
+		all = append(all, errors.New(b))
+	}
+	return errors.Join(all...)
+}
+
+// restarted forgets what an earlier process has seen.
+func (k *invariants) restarted() {
+	k.whole, k.half, k.spared = map[types.UID]bool{}, map[string]time.Time{}, map[string]time.Time{}
+	k.stops, k.aged, k.early = nil, map[string]bool{}, map[string]time.Time{}
+}
+
+// seen returns the pods that the process sees, by gang; of other schedulers under "".
+func (k *invariants) seen() map[string][]*corev1.Pod {
+	gangs := map[string][]*corev1.Pod{}
+	for _, x := range k.w.stores[0].List() {
+		pod := x.(*corev1.Pod)
+		name := ""
+		if own(pod) {
+			name = gangName(pod)
+		}
+		gangs[name] = append(gangs[name], pod)
+	}
+	return gangs
+}
+
+// tally returns how many pods of a gang are bound, as far as the process knows, and how many succeeded.
+func (k *invariants) tally(pods []*corev1.Pod) (bound, succeeded int) {
+	for _, pod := range pods {
+		switch {
+		case pod.Status.Phase == corev1.PodSucceeded:
+			succeeded++
+		case pod.DeletionTimestamp != nil || mirror.Ended(pod):
+		case pod.Spec.NodeName != "" || k.knows(pod):
+			bound++
+		}
+	}
+	return bound, succeeded
+}
+
+// doubts reports whether the process does not know if a pod is bound.
+func (k *invariants) doubts(pod *corev1.Pod) bool {
+	_, doubt := k.w.l.bound.doubt[pod.UID]
+	return doubt
+}
+
+// knows reports whether the process has learned that a pod is bound, though its watch does not show it.
+func (k *invariants) knows(pod *corev1.Pod) bool {
+	return !k.doubts(pod) && k.w.l.bound.node[pod.UID] != ""
+}
+
+// before notes what the process sees when a round begins.
+func (k *invariants) before() {
+	w := k.w
+	k.current = true
+	for _, s := range w.stores {
+		k.current = k.current && s.current(w.memory)
+	}
+	k.mode = within(Live, w.l.orders(w.l.Now()).mode)
+	k.running, k.stopped, k.waiting, k.fresh = map[string]bool{}, map[string]bool{}, nil, map[types.UID]bool{}
+	k.next, k.began, k.rounds = map[string]time.Time{}, time.Now(), w.l.rounds
+	gangs := k.seen()
+	for _, g := range w.gangs {
+		bound, succeeded := k.tally(gangs[g.key()])
+		need := g.pods - succeeded
+		if bound >= need && bound > 0 {
+			k.running[g.key()] = true
+		}
+		_, was := k.half[g.key()]
+		if bound < need && (bound > 0 || was && slices.ContainsFunc(gangs[g.key()], k.doubts)) {
+			k.next[g.key()] = k.began
+			if !was {
+				k.aged[g.key()] = slices.ContainsFunc(gangs[g.key()], func(pod *corev1.Pod) bool { return k.whole[pod.UID] })
+				k.early[g.key()] = k.began
+				if k.rounds > 0 {
+					k.early[g.key()] = k.earlier
+				}
+			}
+			if was {
+				k.next[g.key()] = k.half[g.key()]
+			} else if k.rounds == 0 && k.old(gangs[g.key()]) {
+				k.aged[g.key()] = true
+			}
+		}
+	}
+	delete(gangs, "")
+	for name, pods := range gangs {
+		if bound, _ := k.tally(pods); bound > 0 && strings.Contains(name, "/junk") { // pods of nobody are gangs of one
+			k.running[name] = true
+		}
+		k.waiting = append(k.waiting, slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+			return pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil
+		})...)
+	}
+}
+
+// asked checks a request to bind a pod, whether or not the server will carry it out.
+func (k *invariants) asked(pod *corev1.Pod, node string) {
+	if was := k.bound[pod.UID]; was != "" && was != node {
+		k.breach("double binding: the program has bound pod %s to %s, and asks for %s", key(pod), was, node)
+	}
+}
+
+// heard checks a write that the server carries out.
+func (k *invariants) heard(verb string, pod *corev1.Pod, node string) {
+	k.writes++
+	k.counts[verb]++
+	if k.mode != Live {
+		k.breach("%s of pod %s in mode %s", verb, key(pod), k.mode)
+	}
+	if !own(pod) {
+		k.breach("%s of pod %s of another scheduler", verb, key(pod))
+	}
+	switch verb {
+	case "bind":
+		k.bound[pod.UID] = node
+		k.fresh[pod.UID] = k.w.l.rounds > k.rounds
+		k.fits(pod, node)
+	case "delete":
+		k.mayDelete(pod)
+	case "evict", "refuse":
+		k.mayEvict(verb, pod)
+	}
+}
+
+// fits checks that a node that a pod is bound to takes pods and has room for it, by what the process sees and has bound itself.
+func (k *invariants) fits(pod *corev1.Pod, name string) {
+	x, there, _ := k.w.stores[1].GetByKey(name)
+	if !there {
+		k.breach("pod %s is bound to node %s, which is not there", key(pod), name)
+		return
+	}
+	node := x.(*corev1.Node)
+	if node.Spec.Unschedulable || !mirror.Ready(node) {
+		k.breach("pod %s is bound to node %s, which takes no pods", key(pod), name)
+	}
+	for _, r := range []corev1.ResourceName{gpu, "cpu", "memory"} {
+		room := node.Status.Allocatable[r]
+		held := requested(pod, r)
+		for _, other := range k.w.pods {
+			if other.UID == pod.UID || mirror.Ended(other) || k.at(other) != name {
+				continue
+			}
+			held += requested(other, r)
+		}
+		if held > room.Value() {
+			k.breach("node %s holds %d of %d %s with pod %s", name, held, room.Value(), r, key(pod))
+		}
+	}
+}
+
+// at returns the node of a pod as far as the process knows it.
+func (k *invariants) at(pod *corev1.Pod) string {
+	if node := k.bound[pod.UID]; node != "" {
+		return node
+	}
+	x, there, _ := k.w.stores[0].GetByKey(key(pod))
+	if seen, _ := x.(*corev1.Pod); there && seen.UID == pod.UID {
+		return seen.Spec.NodeName
+	}
+	return ""
+}
+
+func requested(pod *corev1.Pod, r corev1.ResourceName) (n int64) {
+	for i := range pod.Spec.Containers {
+		q := pod.Spec.Containers[i].Resources.Requests[r]
+		n += q.Value()
+	}
+	return n
+}
+
+// mayDelete checks that a deleted pod is of a gang that never ran, as far as the process saw, and that was partly bound for too
+// long.
+func (k *invariants) mayDelete(pod *corev1.Pod) {
+	_, half := k.next[gangName(pod)]
+	since := k.early[gangName(pod)]
+	switch {
+	case k.whole[pod.UID]:
+		k.breach("pod %s of a gang that ran is deleted and not evicted", key(pod))
+	case !half:
+		k.breach("pod %s is deleted, and its gang is not partly bound", key(pod))
+	case time.Since(since) < soakDeadline:
+		k.breach("pod %s is deleted after %v of the deadline of %v", key(pod), time.Since(since), soakDeadline)
+	}
+}
+
+// completed reports whether the program has bound the pods in this round that a gang lacked, or has learned that they are bound.
+func (k *invariants) completed(name string) bool {
+	for _, g := range k.w.gangs {
+		if g.key() == name {
+			bound, succeeded := k.tally(k.seen()[name])
+			return bound >= g.pods-succeeded
+		}
+	}
+	return false
+}
+
+// mayEvict checks that an evicted pod is of a gang that lost pods for too long, or that policy and limits allow to stop its gang.
+func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
+	name := gangName(pod)
+	_, half := k.next[name]
+	if half && k.completed(name) {
+		half, k.running[name] = false, true
+	}
+	refused, was := k.spared[name]
+	if verb == "refuse" {
+		k.spared[name] = time.Now()
+	}
+	if half {
+		if took := time.Since(k.early[name]); took < soakLoss {
+			k.breach("pod %s is evicted after %v of the deadline of %v", key(pod), took, soakLoss)
+		}
+		return
+	}
+	if k.stopped[name] {
+		return
+	}
+	k.stopped[name] = true
+	now := time.Now()
+	k.stops = append(slices.DeleteFunc(k.stops, func(at time.Time) bool { return now.Sub(at) >= time.Hour }), now)
+	switch {
+	case !k.running[name] && !k.completed(name):
+		k.breach("pod %s is evicted, and its gang neither runs nor lacks pods", key(pod))
+	case len(k.stops) > k.w.play.stops:
+		k.breach("pod %s is evicted: %d gangs are stopped within an hour, at most %d may be", key(pod), len(k.stops), k.w.play.stops)
+	case was && now.Sub(refused) < sparing:
+		k.breach("pod %s is evicted %v after a budget refused it", key(pod), now.Sub(refused))
+	case !slices.ContainsFunc(k.waiting, func(p *corev1.Pod) bool {
+		return k.w.play.across || p.Namespace == pod.Namespace || *p.Spec.Priority > *pod.Spec.Priority
+	}):
+		k.breach("pod %s is evicted, and no gang waits that it has to yield to", key(pod))
+	}
+}
+
+// after checks that no gang is partly bound for longer than it may be. Only rounds count that met no fault and saw everything.
+func (k *invariants) after() {
+	w := k.w
+	if w.l.rounds == k.rounds {
+		return
+	}
+	k.half, k.earlier = k.next, k.began
+	gangs := k.seen()
+	for _, g := range w.gangs { // the round took these as whole when it decided
+		pods := slices.DeleteFunc(gangs[g.key()], func(pod *corev1.Pod) bool { return k.fresh[pod.UID] })
+		if bound, succeeded := k.tally(pods); bound >= g.pods-succeeded {
+			for _, pod := range pods {
+				k.whole[pod.UID] = k.whole[pod.UID] || pod.DeletionTimestamp == nil && k.at(pod) != ""
+			}
+		}
+	}
+	if w.dead || w.hurt || !k.current || k.mode != Live {
+		return
+	}
+	for _, g := range w.gangs {
+		since, half := k.half[g.key()]
+		if !half {
+			continue
+		}
+		deadline, bound := 2*soakDeadline, 0
+		members := w.members(g)
+		if k.aged[g.key()] || slices.ContainsFunc(members, func(pod *corev1.Pod) bool { return k.whole[pod.UID] }) {
+			deadline = 2 * soakLoss
+		}
+		bound, succeeded := k.tally(members)
+		took := k.began.Sub(since)
+		k.longest = max(k.longest, took)
+		if bound > 0 && bound < g.pods-succeeded && took > deadline && !k.excused(g) {
+			k.breach("gang %s has %d of %d pods bound for %v, at most %v are allowed", g.key(), bound, g.pods, took, deadline)
+		}
+	}
+}
+
+// old reports whether pods were bound so long ago, by the clock of the program, that a new process takes their gang as one that ran.
+func (k *invariants) old(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Status == corev1.ConditionTrue && time.Since(c.LastTransitionTime.Time)+k.w.skew > 2*soakDeadline
+		})
+	})
+}
+
+// excused reports whether something outside the program keeps a gang partly bound.
+func (k *invariants) excused(g *wanted) bool {
+	if k.w.refuse[g.key()] {
+		return true
+	}
+	at, was := k.spared[g.key()]
+	if was && time.Since(at) < askBack {
+		return true
+	}
+	_, unread := k.w.maps["ns/"+ledgerName]
+	return unread && k.w.maps["ns/"+ledgerName].Data[stopsKey] == garbageLedger
+}

@@ -1,0 +1,327 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
+
+// play is a policy with the limits that a soak runs it with.
+type play struct {
+	policy string
+	stops  int
+	across bool
+}
+
+// world is a cluster in memory in which gangs come and go, and the program that schedules it. Only its generator draws, and its
+// clock is that of a bubble of synctest, so a seed gives the same world.
+type world struct {
+	*memory
+	t      testing.TB
+	draw   *rand.Rand
+	play   play
+	began  time.Time
+	skew   time.Duration // by how much the wall clock of the program is wrong
+	gangs  []*wanted
+	made   int // gangs so far
+	open   int // gangs at most
+	round  int
+	later  []undo // what ends by itself
+	counts map[string]int
+	hits   int
+	check  *invariants
+	log    lastLines
+
+	l       *Loop
+	stores  []*store       // pods, nodes, configmaps
+	delayed map[string]int // by resource: rounds for which the watch shows nothing, or not all
+}
+
+// wanted is a gang as its owner wants it to be.
+type wanted struct {
+	space, name string
+	pods        int
+	gpus        int64
+	priority    int32
+	run         time.Duration
+	ran         time.Duration // since it is whole
+	over        bool
+}
+
+func (g *wanted) key() string { return g.space + "/" + g.name }
+
+// lastLines keeps the last lines written to it.
+type lastLines []string
+
+func (l *lastLines) Write(line []byte) (int, error) {
+	if len(*l) == 30 {
+		*l = (*l)[1:]
+	}
+	*l = append(*l, string(line))
+	return len(line), nil
+}
+
+// undo ends a fault in a later round.
+type undo struct {
+	round int
+	do    func()
+}
+
+const (
+	soakNodes    = 6
+	soakGPUs     = 8
+	soakDeadline = time.Minute
+	soakLoss     = 3 * time.Minute
+)
+
+func newWorld(t testing.TB, seed uint64, p play) *world {
+	w := &world{
+		memory: newMemory(), t: t, began: time.Now().Add(-time.Hour), draw: rand.New(rand.NewPCG(seed, 23)), play: p, open: 10, counts: map[string]int{},
+		delayed: map[string]int{},
+	}
+	w.hit = func(x *trouble) { w.count(x.kind) }
+	w.check = newInvariants(w)
+	w.heard, w.asked = w.check.heard, w.check.asked
+	for i := range soakNodes {
+		w.putNode(soakNode(fmt.Sprint("n", i)))
+	}
+	w.putMap(switchTo("live"))
+	w.restart()
+	return w
+}
+
+func soakNode(name string) *corev1.Node {
+	n := node(name, soakGPUs, nil)
+	n.Status.Allocatable["cpu"], n.Status.Allocatable["memory"] = resource.MustParse("64"), resource.MustParse("256Gi")
+	return n
+}
+
+func (w *world) count(kind string) {
+	w.counts[kind]++
+	w.hits++
+}
+
+// restart starts a new process of the program, which reads the whole cluster.
+func (w *world) restart() {
+	registry := prometheus.NewRegistry()
+	client := w.client()
+	l, err := New(Config{
+		Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: decider(w.t, w.play.policy),
+		Mirror: reading, GangDeadline: soakDeadline, LossDeadline: soakLoss, Stops: w.play.stops, Across: w.play.across,
+		Log: slog.New(slog.NewTextHandler(&w.log, nil)), Starvation: time.Hour, Now: func() time.Time { return both(time.Now().Add(w.skew), time.Since(w.began)) },
+	}, registry)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.stores = []*store{newStore(w.memory, "pods"), newStore(w.memory, "nodes"), newStore(w.memory, "configmaps")}
+	clear(w.delayed)
+	empty := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	l.watch = &watch{
+		pods: corelisters.NewPodLister(w.stores[0]), nodes: corelisters.NewNodeLister(w.stores[1]),
+		control: corelisters.NewConfigMapLister(w.stores[2]).ConfigMaps("ns"), quotas: corelisters.NewResourceQuotaLister(empty),
+		claims: corelisters.NewPersistentVolumeClaimLister(empty), volumes: corelisters.NewPersistentVolumeLister(empty),
+	}
+	w.l, w.dead = l, false
+	w.check.restarted()
+}
+
+// step lets some time pass, lets owners and kubelets act, and makes a round.
+func (w *world) step(ctx context.Context) {
+	w.round++
+	w.later = slices.DeleteFunc(w.later, func(u undo) bool {
+		if u.round <= w.round {
+			u.do()
+		}
+		return u.round <= w.round
+	})
+	passed := time.Duration(w.draw.IntN(20_000)) * time.Millisecond
+	time.Sleep(passed)
+	w.kubelets()
+	w.owners(passed)
+	w.watches()
+	w.hurt = false
+	w.check.before()
+	w.l.Round(ctx)
+	w.forget()
+	w.check.after()
+	if w.dead {
+		w.restart()
+	}
+}
+
+// forget forgets the requests that the fake client has recorded.
+func (w *world) forget() {
+	if c, ok := w.l.Client.(interface{ ClearActions() }); ok {
+		c.ClearActions()
+	}
+}
+
+// watches shows the program what has changed.
+func (w *world) watches() {
+	current := true
+	for _, s := range w.stores {
+		n := len(w.changes[s.resource])
+		if w.delayed[s.resource] > 0 {
+			w.delayed[s.resource]--
+			n = w.draw.IntN(n - s.seen + 1)
+		}
+		s.show(w.memory, n)
+		current = current && s.current(w.memory)
+	}
+	if current { // nobody needs the changes any more
+		clear(w.changes)
+		for _, s := range w.stores {
+			s.seen = 0
+		}
+	}
+}
+
+// kubelets starts pods, and ends those that are being deleted.
+func (w *world) kubelets() {
+	for _, pod := range w.podList() {
+		n := w.nodes[pod.Spec.NodeName]
+		switch {
+		case pod.Spec.NodeName == "":
+		case n == nil:
+			w.dropPod(pod) // the garbage collector
+		case !mirror.Ready(n):
+		case pod.DeletionTimestamp != nil:
+			if w.draw.IntN(3) > 0 {
+				w.dropPod(pod)
+			}
+		case pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "":
+			w.editPod(pod, func(p *corev1.Pod) {
+				p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: time.Now()}
+			})
+		}
+	}
+}
+
+// owners create the pods of gangs again that are missing, end gangs that have run for long enough, and create new gangs.
+func (w *world) owners(passed time.Duration) {
+	for _, g := range w.gangs {
+		pods := w.members(g)
+		running, ended := 0, 0
+		for _, pod := range pods {
+			switch {
+			case pod.DeletionTimestamp != nil:
+			case pod.Status.Phase == corev1.PodRunning:
+				running++
+			case mirror.Ended(pod):
+				ended++
+				if pod.Status.Phase == corev1.PodFailed {
+					w.dropPod(pod) // the owner creates another
+				}
+			}
+		}
+		if running == g.pods {
+			if g.ran += passed; g.ran >= g.run {
+				g.over = true
+				for _, pod := range pods {
+					w.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+				}
+			}
+			continue
+		}
+		g.ran = 0
+		for i := range g.pods {
+			if name := fmt.Sprintf("%s-%d", g.name, i); w.pods[g.space+"/"+name] == nil {
+				w.putPod(w.pod(g, name))
+			}
+		}
+	}
+	for _, g := range w.gangs {
+		if g.over && w.draw.IntN(4) == 0 {
+			for _, pod := range w.members(g) {
+				w.dropPod(pod)
+			}
+		}
+	}
+	w.gangs = slices.DeleteFunc(w.gangs, func(g *wanted) bool { return g.over && len(w.members(g)) == 0 })
+	if len(w.gangs) < w.open && w.draw.IntN(2) == 0 {
+		w.made++
+		w.gangs = append(w.gangs, &wanted{
+			space: fmt.Sprint("team-", w.draw.IntN(3)), name: fmt.Sprint("g", w.made), pods: 1 + w.draw.IntN(6), gpus: 1 + w.draw.Int64N(4),
+			priority: int32(w.draw.IntN(3)), run: time.Duration(30+w.draw.IntN(600)) * time.Second,
+		})
+	}
+}
+
+// members returns the pods that the owner of a gang created.
+func (w *world) members(g *wanted) (pods []*corev1.Pod) {
+	for i := range g.pods {
+		if pod := w.pods[fmt.Sprintf("%s/%s-%d", g.space, g.name, i)]; pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func (w *world) pod(g *wanted, name string) *corev1.Pod {
+	pod := crew{space: g.space, name: g.name, pods: 1, least: g.pods, gpus: g.gpus, priority: g.priority}.list()[0]
+	pod.Name, pod.UID, pod.CreationTimestamp = name, "", metav1.NewTime(time.Now())
+	pod.Annotations[mirror.EstimateAnnotation] = g.run.String()
+	requests := pod.Spec.Containers[0].Resources.Requests
+	requests["cpu"] = resource.MustParse(fmt.Sprint(2 * g.gpus))
+	requests["memory"] = resource.MustParse(fmt.Sprint(8*g.gpus, "Gi"))
+	return pod
+}
+
+// gangName returns the name of a pod's gang, as namespace/name.
+func gangName(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels[gang.Label] }
+
+func own(pod *corev1.Pod) bool { return slices.Contains(reading.Schedulers, pod.Spec.SchedulerName) }
+
+// calm ends all faults.
+func (w *world) calm() {
+	for _, u := range w.later {
+		u.do()
+	}
+	w.later, w.armed = nil, nil
+	clear(w.delayed)
+}
+
+// drain lets all gangs end without a fault, and fails the test if one does not.
+func (w *world) drain(ctx context.Context) {
+	w.calm()
+	w.open = 0
+	for range 3000 {
+		if len(w.gangs) == 0 {
+			return
+		}
+		w.step(ctx)
+	}
+	for _, g := range w.gangs {
+		state := ""
+		for _, pod := range w.members(g) {
+			state += fmt.Sprintf(" %s on %q %s, deleted %v;", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.DeletionTimestamp)
+		}
+		w.check.breach("gang %s of %d pods with %d GPUs each has not ended, long after the last fault:%s", g.key(), g.pods, g.gpus, state)
+	}
+}
+
+// sorted returns the names of the nodes that are there, without those of garbage.
+func (w *world) sorted() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.nodes)), func(name string) bool { return name[0] != 'n' })
+}
+
+func (w *world) someNode() string {
+	all := w.sorted()
+	return all[w.draw.IntN(len(all))]
+}
