@@ -62,8 +62,8 @@ func (a *Actor) bind(ctx context.Context, b Binding) error {
 	}
 }
 
-// Where asks the server which bindings have taken effect, and changes nothing. It returns one error per binding, as Bind does, and
-// one that wraps ErrNowhere for a pod that has no node yet.
+// Where asks the server which bindings have taken effect, and changes nothing. It returns one error per binding, as Bind does.
+// For a pod that has no node yet the error wraps ErrNowhere.
 func (a *Actor) Where(ctx context.Context, bindings []Binding) []error {
 	return a.each(len(bindings), func(i int) error {
 		known, err := a.whereabouts(ctx, bindings[i])

@@ -222,3 +222,23 @@ func TestBindOfNothing(t *testing.T) {
 		t.Errorf("got %v", errs)
 	}
 }
+
+// TestWhere checks what Where returns, and that it binds nothing.
+func TestWhere(t *testing.T) {
+	for node, want := range map[string]error{"n1": nil, "n2": ErrElsewhere, "": ErrNowhere} {
+		pod := &corev1.Pod{}
+		pod.Namespace, pod.Name, pod.UID = "ns", "p", "u"
+		there := pod.DeepCopy()
+		there.Spec.NodeName = node
+		client := fake.NewClientset(there)
+		a := &Actor{Client: client}
+		if got := a.Where(t.Context(), []Binding{{Pod: pod, Node: "n1"}})[0]; !errors.Is(got, want) {
+			t.Errorf("the pod is on %q: error %v, want %v", node, got, want)
+		}
+		for _, action := range client.Actions() {
+			if action.GetVerb() != "get" {
+				t.Errorf("Where sent %s %s", action.GetVerb(), action.GetSubresource())
+			}
+		}
+	}
+}

@@ -57,9 +57,9 @@ func (b *bound) forget(uid types.UID) {
 }
 
 // dispel repeats the bindings that the server may or may not have carried out, to the same nodes. The rounds count those nodes'
-// GPUs as taken, and a binding that has been carried out returns no error when repeated. If a node takes the pod no longer, because
-// others have filled or closed it meanwhile, dispel asks where the pod is instead. dispel returns an error if the result of any
-// binding is still unknown.
+// GPUs as taken, and a binding that has been carried out returns no error when repeated. If a node no longer takes the pod,
+// because others have filled or closed it meanwhile, dispel asks where the pod is instead. dispel returns an error if the result
+// of any binding is still unknown.
 func (b *bound) dispel(ctx context.Context, a *act.Actor, takes func(act.Binding) bool) error {
 	if len(b.doubt) == 0 {
 		return nil
