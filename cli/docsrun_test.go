@@ -96,13 +96,19 @@ func runPage(t *testing.T, page string, commands []pageCommand) {
 			t.Fatal(err)
 		}
 	}
+	server := newPageServer(t)
+	defer server.stop(t)
 	sh := func(where, line string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", line)
+		cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", server.moved(line))
 		cmd.Dir = folder
-		cmd.Env = append(os.Environ(), mainVariable+"=1", "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), mainVariable+"=1", tokenVariable+"=", "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
+		if serves.MatchString(line) {
+			server.start(t, where, cmd, &out)
+			return
+		}
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%s: %s: %v\n%s", where, line, err, out.String())
 		}
@@ -140,7 +146,7 @@ var (
 	marked   = regexp.MustCompile(`^<!-- (end of )?([a-z0-9.-]+) -->$`)
 	inline   = regexp.MustCompile("`((?:bin/)?clustergym [^`]*|go run [^`]*)`")
 	comment  = regexp.MustCompile(`\s+# .*$`)
-	tool     = regexp.MustCompile(`^(\$ )?\(?((bin/)?clustergym(-[a-z]+)?|make|go|kubectl|helm|python3?|pip|openssl|curl|head|echo|mkdir|cat|sed|tensorboard|docker) `)
+	tool     = regexp.MustCompile(`^(\$ )?\(?((bin/)?clustergym(-[a-z]+)?|make|go|kubectl|helm|python3?|pip|openssl|curl|head|echo|mkdir|cat|sed|tensorboard|docker|umask) `)
 )
 
 // namesOfTests returns the names of the tests in this module and in cmd/clustergym-kube.

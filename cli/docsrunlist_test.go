@@ -43,7 +43,10 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/house.md", "go test ./internal/pins", "", "make test runs it, without -update"},
 	{"docs/inference.md", "clustergym-studies demand", "", "the studies have tests of their own: TestDemandFitAndCompare"},
 	{"docs/kubernetes.md", "", "", "cmd/clustergym-kube/e2e runs its walk-through; TestCommandsForClustersAreMarked finds marks at the others"},
-	{"docs/production.md", "", "", "they serve until they are stopped, or need certificates: TestServeAnswersAsPlanDoes, TestServeReplayTellsWhatDiffers"},
+	{"docs/production.md", "curl", "-sSf", "so that a request that is refused fails"},
+	{"docs/production.md", `curl -H "Authorization`, "-sSf --cacert tls.crt --resolve gpu-head:8642:127.0.0.1", "so that the test's machine is gpu-head"},
+	{"docs/production.md", "clustergym serve --policy released --listen", "--shutdown-delay 0", "so that it ends soon"},
+	{"docs/production.md", "clustergym beliefs --scenario", "--scenario embedded-small-v1", "the other scenario needs traces"},
 	{"docs/runbook-kubernetes.md", "", "", "they need a real cluster: TestCommandsForClustersAreMarked"},
 	{"docs/learned.md", "clustergym train --from runs/ablations", "", "it needs the runs of make ablations"},
 	{"docs/learned.md", "clustergym train --scenario embedded-small-v1", "--updates 1 --set train.expert=1 --set train.windows=1 --set train.validation=1 --set scenario.workload.jobs=2000", "training takes minutes"},
@@ -102,6 +105,10 @@ var before = map[string][]string{
 		"clustergym simulate --trace jobs.csv --servers 2 --gpus-per-server 8 --policy sjfskip --log-out episode.jsonl",
 		"printf 'scenario: embedded-small-v1\n' > train.yaml",
 		"printf 'bounds:\n  - {policy: fifo, metric: mean_jct_s, max: 1e9, why: the test}\n' > gate.yaml",
+	},
+	"docs/production.md": {
+		"clustergym train --scenario embedded-small-v1 --updates 1 --dir runs/first",
+		"openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.crt -days 2 -subj /CN=gpu-head -addext subjectAltName=DNS:gpu-head",
 	},
 	"docs/traces.md": {
 		"printf 'id,gpus,created,ended,started\n1,2,0,100,0\n2,1,5,60,10\n' > cluster.csv",
