@@ -195,3 +195,11 @@ func TestPodIsRestricted(t *testing.T) {
 		t.Error("pod shares a namespace of its host")
 	}
 }
+
+// TestChartSetsAmounts checks that the values may set the bounds of amounts, which the program reads from its ConfigMap.
+func TestChartSetsAmounts(t *testing.T) {
+	steers, ok := mustChart(t, "control: {amounts: 'a: cpu=1..2'}")["ConfigMap clustergym-system/clustergym-control"].(*corev1.ConfigMap)
+	if !ok || steers.Data["amounts"] != "a: cpu=1..2" {
+		t.Errorf("got %v, want a ConfigMap with the amounts", steers)
+	}
+}
