@@ -69,6 +69,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/scale.md", "clustergym worker --connect", "", "it needs other machines: TestWorkersGiveTheSameBytes starts a learner and workers on one"},
 	{"docs/scale.md", "kubectl", "", "it needs a real cluster: TestCommandsForClustersAreMarked"},
 	{"docs/seeing.md", "clustergym", "", "TestWhatThePageOnSeeingSaysIsSo compares what they print"},
+	{"docs/reliability.md", "go test -C cmd/clustergym-kube/control", "", "it takes a minute; make soak runs it"},
 	{"docs/snapshots.md", "clustergym snapshot", "", "TestTheSnapshotsPage compares what they print"},
 	{"docs/snapshots.md", "clustergym whatif --snapshot cluster.json --policy sjfskip --quota", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy fifo", "", "TestTheSnapshotsPage compares what it prints"},
