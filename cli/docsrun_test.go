@@ -20,12 +20,15 @@ type pageCommand struct {
 	marker string // of the generated table that it stands in
 }
 
+// underRace says that the race detector watches the tests.
+var underRace bool
+
 // TestCommandsOfPagesRun runs the commands of all pages, in the order of each page and in a folder of its own, except those that
 // leftOut lists with a reason and those of tables that a target of the Makefile writes. Each entry of leftOut must match a command,
 // and the tests and targets that its reason names must exist.
 func TestCommandsOfPagesRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains small teams, which takes a minute")
+	if testing.Short() || underRace {
+		t.Skip("it trains small teams, which takes a minute, and many under the race detector: make test runs it")
 	}
 	commands, makefile := commandsOfPages(t), read(t, "../Makefile")
 	byPage, matched, ran := map[string][]pageCommand{}, map[int]bool{}, 0
