@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -197,15 +196,11 @@ func forecastStarts(
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {
-	in := a.In
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("read snapshot: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := a.open(path, "read snapshot")
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	s, err := cluster.ReadSnapshot(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -118,16 +117,12 @@ func readLog(a *app, path string) (*sim.Log, error) {
 
 // withLog calls read with the text of a log, from standard input if the path is "-".
 func withLog(a *app, path string, read func(io.Reader) error) error {
-	in := a.In
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return fmt.Errorf("read log: %w", err)
-		}
-		defer f.Close()
-		in = f
+	file, err := a.open(path, "read log")
+	if err != nil {
+		return err
 	}
-	in, err := unpack.NewReader(in, maxLogText, errLogText)
+	defer file.Close()
+	in, err := unpack.NewReader(file, maxLogText, errLogText)
 	if err != nil {
 		return fmt.Errorf("%s: read log: %w", path, err)
 	}

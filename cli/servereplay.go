@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -64,15 +63,11 @@ type replayedLine struct {
 }
 
 func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error {
-	in := a.In
-	if opts.log != "-" {
-		f, err := os.Open(opts.log)
-		if err != nil {
-			return fmt.Errorf("read decision log: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := a.open(opts.log, "read decision log")
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*policy.Policy{}}
 	deciders.from.Memory = true
 	if opts.policy != "" { // an error in the flag is a usage error

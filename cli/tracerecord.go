@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +62,7 @@ func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Label: "record", Unit: "snapshots"})
 	defer bar.Finish()
 	for _, path := range opts.logs {
-		damaged, err := recordLog(ctx, a.In, path, &h, bar)
+		damaged, err := recordLog(ctx, a, path, &h, bar)
 		if err != nil {
 			return err
 		}
@@ -99,18 +98,12 @@ func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
 }
 
 // recordLog adds the snapshots of a log to a history. It returns the number of damaged lines.
-func recordLog(
-	ctx context.Context, stdin io.Reader, path string, h *history.History, bar *progress.Bar,
-) (damaged int, err error) {
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return 0, fmt.Errorf("read decision log: %w", err)
-		}
-		defer f.Close()
-		in = f
+func recordLog(ctx context.Context, a *app, path string, h *history.History, bar *progress.Bar) (damaged int, err error) {
+	in, err := a.open(path, "read decision log")
+	if err != nil {
+		return 0, err
 	}
+	defer in.Close()
 	for log := decide.NewLogReader(in); ; bar.Add(1) {
 		if err := ctx.Err(); err != nil {
 			return damaged, err
