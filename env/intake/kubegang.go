@@ -165,19 +165,18 @@ func (g *gang) least(told *notes) int64 {
 }
 
 // ask returns what each worker of some pods requests and how many workers must be on one server.
-func ask(pods []*pod, told *notes, title string) (a cluster.Amount, workers int64, together int64, ok bool) {
+func ask(pods []*pod, told *notes, title string) (a cluster.Amount, together int64, ok bool) {
 	ok = true
 	for _, p := range pods {
 		one, fits := perGPU(p.cpuMilli, p.memBytes, p.gpus)
 		ok = ok && fits
 		a.GPUMilli, a.CPUMilli, a.MemMiB = one.GPUMilli, max(a.CPUMilli, one.CPUMilli), max(a.MemMiB, one.MemMiB)
-		workers += p.gpus
 		together = gcd(p.gpus, together)
 	}
 	if slices.ContainsFunc(pods, func(p *pod) bool { return p.gpus != together }) {
 		told.add("gangs whose pods ask for different numbers of GPUs: only their largest common divisor is kept on one server", title)
 	}
-	return a, workers, together, ok
+	return a, together, ok
 }
 
 func gcd(a, b int64) int64 {

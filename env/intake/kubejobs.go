@@ -62,16 +62,14 @@ func (k *kubeCluster) elastic(g *gang, need int64, where *places) (jobs []job, o
 
 // jobOf appends the job of some pods of a gang. The job runs on the nodes of those pods that are bound.
 func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, pods []*pod, where *places) []job {
-	request, workers, together, ok := ask(pods, &k.told, title)
-	if !ok || workers > cluster.MaxServers*cluster.MaxGPUs/2 {
-		k.told.add("jobs with more CPU or memory for each GPU, or with more GPUs, than a snapshot can represent, left out", title)
+	workers := int64(0)
+	for _, p := range pods {
+		workers += p.gpus
+	}
+	j, ok := k.draft(g, title, pods, workers)
+	if !ok {
 		return jobs
 	}
-	j := job{JobSpec: cluster.JobSpec{Name: title, Workers: int32(workers), Request: request}}
-	if together > 1 {
-		j.Tensor = int32(together)
-	}
-	g.describe(&j.JobSpec, &k.told)
 	j.Tenant = k.tenantOf(g)
 	on := map[*node]*amounts{}
 	for _, p := range pods {
@@ -100,6 +98,22 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, pods []*pod, wher
 	}
 	j.Where = where.of(g.restricted, j.pieces, &k.told)
 	return append(jobs, j)
+}
+
+// draft returns a job of so many workers, with what the pods request and what users state about the gang. ok is false if a
+// snapshot cannot represent it.
+func (k *kubeCluster) draft(g *gang, title string, pods []*pod, workers int64) (j job, ok bool) {
+	request, together, ok := ask(pods, &k.told, title)
+	if !ok || workers > cluster.MaxServers*cluster.MaxGPUs/2 {
+		k.told.add("jobs with more CPU or memory for each GPU, or with more GPUs, than a snapshot can represent, left out", title)
+		return job{}, false
+	}
+	j.JobSpec = cluster.JobSpec{Name: title, Workers: int32(workers), Request: request}
+	if together > 1 {
+		j.Tensor = int32(together)
+	}
+	g.describe(&j.JobSpec, &k.told)
+	return j, true
 }
 
 func later(a, b time.Time) time.Time {

@@ -264,33 +264,27 @@ func (k *kubeCluster) waiting(where *places) (jobs []job) {
 
 // workloadJob returns the job of a Workload that waits, none if it asks for no GPUs.
 func (k *kubeCluster) workloadJob(w *workload, where *places) []job {
-	title := w.namespace + "/" + cmp.Or(w.owner.name, w.name)
 	g := &gang{gangKey: gangKey{"owner", w.namespace, cmp.Or(w.owner.name, w.name), w.owner.uid}, terms: map[string]string{}}
 	var pods []*pod
-	count := int64(0)
+	workers, title := int64(0), g.title()
 	for i := range w.sets {
 		s := &w.sets[i]
 		if s.gpus == 0 || s.count == 0 {
 			continue
 		}
 		pods = append(pods, &s.pod)
-		count += s.gpus * s.count
+		workers += s.gpus * s.count
 		maps.Copy(g.terms, s.notes)
 	}
 	if len(pods) == 0 {
 		return nil
 	}
 	maps.Copy(g.terms, w.notes)
-	request, _, together, ok := ask(pods, &k.told, title)
-	if !ok || count > cluster.MaxServers*cluster.MaxGPUs/2 {
-		k.told.add("jobs with more CPU or memory for each GPU, or with more GPUs, than a snapshot can represent, left out", title)
+	j, ok := k.draft(g, title, pods, workers)
+	if !ok {
 		return nil
 	}
-	j := job{JobSpec: cluster.JobSpec{Name: title, Workers: int32(count), Request: request}, submit: w.created}
-	if together > 1 {
-		j.Tensor = int32(together)
-	}
-	g.describe(&j.JobSpec, &k.told)
+	j.submit = w.created
 	if q := k.queueOf(w.namespace, w.queue, ""); q != nil {
 		j.Tenant = q.tenant()
 	} else {
