@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // pastOf plays a window of 120 jobs on three servers with a baseline.
@@ -179,22 +180,9 @@ func TestPastTakesAnotherCandidate(t *testing.T) {
 // departs nowhere if nothing can beat its margin.
 func TestFirstDeparture(t *testing.T) {
 	at := func(margin float64) *whatif.Departure {
-		design := agents.Design{
+		team := decidetest.Random(t, agents.Design{
 			Name: "team", Window: 8, Prior: "sjfskip", Wide: agents.Wide{Items: 8}, Margin: margin, Size: agents.DefaultSize(),
-		}
-		draw := rng.Stream(1, "departure")
-		team, err := design.Make(func(s agents.Shape) (agents.Params, error) {
-			params := agents.Init(s, draw)
-			for i := range params {
-				for k := range params[i].Data {
-					params[i].Data[k] += float32(0.3 * draw.NormFloat64())
-				}
-			}
-			return params, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, "departure")
 		p := &policy.Policy{Name: "team", Learned: team, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil }}
 		d, err := whatif.FirstDeparture(playedBy(t, p), p, 1)
 		if err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
+	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // TestChoicesSayWhyACandidateWins checks that a team with random weights takes the candidate with the highest total at every
@@ -29,20 +29,9 @@ func jointly() agents.Size {
 
 // teamOf returns a policy with random weights.
 func teamOf(t *testing.T, size agents.Size) *policy.Policy {
-	d := agents.Design{Name: "random", Window: 8, Prior: "sjfskip", Wide: agents.Wide{Items: 8}, Margin: 0.1, Size: size}
-	draw := rng.Stream(1, "choices")
-	p, err := d.Make(func(s agents.Shape) (agents.Params, error) {
-		params := agents.Init(s, draw)
-		for i := range params {
-			for k := range params[i].Data {
-				params[i].Data[k] += float32(0.3 * draw.NormFloat64())
-			}
-		}
-		return params, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := decidetest.Random(t, agents.Design{
+		Name: "random", Window: 8, Prior: "sjfskip", Wide: agents.Wide{Items: 8}, Margin: 0.1, Size: size,
+	}, "choices")
 	return &policy.Policy{Name: "random", New: func() (cluster.Scheduler, error) { return agents.NewTeam(p), nil }}
 }
 

@@ -4,9 +4,12 @@ package decidetest
 import (
 	"bytes"
 	"sync"
+	"testing"
 
+	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -21,6 +24,25 @@ const Snapshot = `{"version":1,"now_s":100,
 // Baseline returns the named baseline as a policy.
 func Baseline(name string) *policy.Policy {
 	return &policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }}
+}
+
+// Random returns a team of the design whose weights are drawn from the named stream of seed 1.
+func Random(tb testing.TB, d agents.Design, stream string) *agents.Policy {
+	tb.Helper()
+	draw := rng.Stream(1, stream)
+	p, err := d.Make(func(s agents.Shape) (agents.Params, error) {
+		params := agents.Init(s, draw)
+		for i := range params {
+			for k := range params[i].Data {
+				params[i].Data[k] += float32(0.3 * draw.NormFloat64())
+			}
+		}
+		return params, nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
 }
 
 // Script is a scheduler that calls a function of a test.
