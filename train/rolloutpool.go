@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/clustergym/clustergym/agents"
-	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/units"
 )
 
@@ -75,18 +73,8 @@ func (x *rolls) wait(ctx context.Context, pool units.Pool) ([]*rollout, error) {
 // openRollouts prepares to play the rollouts of an update.
 func (w *Worker) openRollouts(j *job) (Compute, error) {
 	r := *w.run
-	design := r.cfg.design("learned", j.made.Prior)
 	var err error
-	r.policy, err = design.Make(func(s agents.Shape) (agents.Params, error) {
-		return agents.FromTensors(s, j.tensors)
-	})
-	if err == nil {
-		r.policy.Range, err = agents.RangeFrom(r.policy.Shape, j.tensors)
-	}
-	if err == nil && r.policy.Digest() != j.policy {
-		err = fmt.Errorf("policy %s, want the one of the run, %.64q: %w", r.policy.Digest(), j.policy, checkpoints.ErrForeign)
-	}
-	if err != nil {
+	if r.policy, err = policyFrom(r.cfg.design("learned", j.made.Prior), j.tensors, j.policy, "the one of the run"); err != nil {
 		return nil, err
 	}
 	windows, _ := r.choose(j.update)

@@ -145,12 +145,18 @@ func sameJobs(want []recipe.Workload, sources []*scenario.Source, digests []stri
 func (r *Recipe) beginner(tensors []checkpoints.Tensor) (*agents.Policy, error) {
 	design := r.Train.design(r.From.Policy, r.Prior)
 	design.Margin = r.From.Margin
-	p, err := design.Make(func(s agents.Shape) (agents.Params, error) { return agents.FromTensors(s, tensors) })
+	return policyFrom(design, tensors, r.From.Digest, "the one that the run began with")
+}
+
+// policyFrom returns the policy of a design with the weights and the range in a job. There is an error unless it has the digest
+// that the job names; want says in the error which policy that is.
+func policyFrom(d agents.Design, tensors []checkpoints.Tensor, digest, want string) (*agents.Policy, error) {
+	p, err := d.Make(func(s agents.Shape) (agents.Params, error) { return agents.FromTensors(s, tensors) })
 	if err == nil {
 		p.Range, err = agents.RangeFrom(p.Shape, tensors)
 	}
-	if err == nil && p.Digest() != r.From.Digest {
-		err = fmt.Errorf("policy %s, want the one that the run began with, %s: %w", p.Digest(), r.From.Digest, checkpoints.ErrForeign)
+	if err == nil && p.Digest() != digest {
+		err = fmt.Errorf("policy %s, want %s, %.64q: %w", p.Digest(), want, digest, checkpoints.ErrForeign)
 	}
 	return p, err
 }
