@@ -43,12 +43,12 @@ Plays a snapshot of a cluster to its end under a policy. Plays it again under an
 cluster as a whole and for the jobs whose times change most. Without such a change it prints when each job would start and
 finish. The command changes nothing in the cluster. Equal command lines print equal results.
 
-The result is a forecast. A job ends when its estimate says. A job without an estimate needs --beliefs, from which it gets the
-median of similar jobs that have ended if there are two or more, or --assume. One that has outlived its estimate is assumed to
-need as long again as it has run. No more jobs are submitted, nothing more fails, and
-what has failed stays failed; the number of servers that the inference pool lends stays the same. Speeds come from --physics,
-not from the snapshot. A removed server fails at once: its jobs are interrupted and wait with the work that they have left.
-Added servers resemble those of the snapshot with as many GPUs of that type. plan --example prints a snapshot to try, and
+The result is a forecast. A job ends when its estimate says. A job without an estimate needs --beliefs, from which it gets
+the median of similar jobs that have ended if there are two or more, or --assume. One that has outlived its estimate is
+assumed to need as long again as it has run. No more jobs are submitted, nothing more fails, and what has failed stays
+failed; the number of servers that the inference pool lends stays the same. Speeds come from --physics, not from the
+snapshot. A removed server fails at once: its jobs are interrupted and wait with the work that they have left. Added
+servers resemble those of the snapshot with as many GPUs of that type. plan --example prints a snapshot to try, and
 docs/what-if.md explains the limits.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym whatif --snapshot cluster.json --policy fifo
