@@ -196,11 +196,11 @@ func forecastStarts(
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {
-	in, err := a.open(path, "read snapshot")
+	in, done, err := a.open(path, "read snapshot")
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer done()
 	s, err := cluster.ReadSnapshot(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -117,11 +117,11 @@ func readLog(a *app, path string) (*sim.Log, error) {
 
 // withLog calls read with the text of a log, from standard input if the path is "-".
 func withLog(a *app, path string, read func(io.Reader) error) error {
-	file, err := a.open(path, "read log")
+	file, done, err := a.open(path, "read log")
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer done()
 	in, err := unpack.NewReader(file, maxLogText, errLogText)
 	if err != nil {
 		return fmt.Errorf("%s: read log: %w", path, err)

@@ -63,11 +63,11 @@ type replayedLine struct {
 }
 
 func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error {
-	in, err := a.open(opts.log, "read decision log")
+	in, done, err := a.open(opts.log, "read decision log")
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer done()
 	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*policy.Policy{}}
 	deciders.from.Memory = true
 	if opts.policy != "" { // an error in the flag is a usage error

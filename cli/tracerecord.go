@@ -99,11 +99,11 @@ func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
 
 // recordLog adds the snapshots of a log to a history. It returns the number of damaged lines.
 func recordLog(ctx context.Context, a *app, path string, h *history.History, bar *progress.Bar) (damaged int, err error) {
-	in, err := a.open(path, "read decision log")
+	in, done, err := a.open(path, "read decision log")
 	if err != nil {
 		return 0, err
 	}
-	defer in.Close()
+	defer done()
 	for log := decide.NewLogReader(in); ; bar.Add(1) {
 		if err := ctx.Err(); err != nil {
 			return damaged, err
