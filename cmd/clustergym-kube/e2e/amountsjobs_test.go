@@ -52,6 +52,7 @@ type fakeJob struct {
 	progress time.Duration
 	seen     time.Time // when the progress was computed last; zero if the job did not run
 	reported time.Time
+	started  time.Time
 	ended    time.Time
 }
 
@@ -137,6 +138,9 @@ func (f *fakeJobs) step(ctx context.Context) {
 func (f *fakeJobs) run(ctx context.Context, v *mirror.View, id cluster.JobID, j *fakeJob, now time.Time) (writes []func() error) {
 	pods := v.Jobs[id].Bound
 	runs := true
+	if j.started.IsZero() {
+		j.started = now
+	}
 	for _, pod := range pods {
 		if pod.Status.Phase != corev1.PodRunning {
 			runs = false

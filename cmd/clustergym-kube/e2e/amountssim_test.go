@@ -112,3 +112,12 @@ func (p *prediction) meanJCT() time.Duration {
 	}
 	return sum / time.Duration(len(p.jobs))
 }
+
+// meanWait returns the mean time from submission to start.
+func (p *prediction) meanWait() time.Duration {
+	sum := time.Duration(0)
+	for i := range p.jobs {
+		sum += p.wait(i)
+	}
+	return sum / time.Duration(len(p.jobs))
+}
