@@ -43,7 +43,9 @@ type checker struct {
 	stopped  time.Duration             // total time for which the clock was frozen before
 	since    time.Time                 // since when the clock is frozen; zero if it runs
 	faults   []string
-	onChange func() // called after every event, without the lock; may be nil
+	onChange func()                                   // called after every event, without the lock; may be nil
+	onPod    func(was, pod *corev1.Pod, deleted bool) // called with each event, with the lock; was is nil for a new pod; may be nil
+	ownRules bool                                     // onPod checks how much nodes hold and for how long gangs are partly bound
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -149,6 +151,7 @@ func (k *checker) see(pod *corev1.Pod, deleted bool) {
 		}
 		k.node[pod.UID] = node
 	}
+	was := k.pods[pod.UID]
 	if (deleted || pod.DeletionTimestamp != nil) && !k.mine[pod.UID] {
 		k.gone[pod.UID] = name
 	}
@@ -157,12 +160,15 @@ func (k *checker) see(pod *corev1.Pod, deleted bool) {
 	} else {
 		k.pods[pod.UID] = pod
 	}
-	if node := pod.Spec.NodeName; node != "" {
+	if node := pod.Spec.NodeName; node != "" && !k.ownRules {
 		if held := k.held(node); held > k.room[node] && time.Since(k.excused[node]) > 3*time.Second {
 			k.fault("node %s holds %d GPUs of %d with pod %s", node, held, k.room[node], name)
 		}
 	}
 	k.whole(gangOf(pod))
+	if k.onPod != nil {
+		k.onPod(was, pod, deleted)
+	}
 	changed := k.onChange
 	k.mu.Unlock()
 	if changed != nil {

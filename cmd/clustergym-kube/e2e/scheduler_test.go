@@ -69,12 +69,18 @@ type scheduler struct {
 // run starts clustergym-kube with the flags and returns when the program has read the cluster.
 func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *scheduler {
 	t.Helper()
+	if slices.Contains(flags, "--mode=live") {
+		allow(t, c)
+	}
+	return launch(t, c, name, flags...)
+}
+
+// launch starts clustergym-kube as run does, and leaves the control ConfigMap as it is.
+func launch(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *scheduler {
+	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if slices.Contains(flags, "--mode=live") {
-		allow(t, c)
 	}
 	args := append([]string{"--kubeconfig=" + c.Kubeconfig, "--probes=127.0.0.1:0", "--metrics=127.0.0.1:0"}, flags...)
 	s := &scheduler{Process: c.Run(name, path, args...), log: filepath.Join(c.Logs, name+".log")}

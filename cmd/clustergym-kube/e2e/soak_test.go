@@ -1,0 +1,267 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+)
+
+var (
+	soakFaults = flag.Int("soak", 60, "how many faults TestSoak makes, in pieces of 100 that do not depend on each other")
+	soakFrom   = flag.Int("soak.from", 0, "the first piece: a run that was stopped goes on from the piece that it printed last")
+)
+
+const (
+	soakPiece = 100
+	soakNodes = 5
+	soakGangs = 12                     // most gangs that have not ended
+	soakCalm  = 25                     // faults between two calm periods
+	soakLoss  = 2 * gangDeadline       // the flag --loss-deadline
+	soakPause = 300 * time.Millisecond // longest pause between two faults
+)
+
+// soakPlay is a policy with the limits that a piece of the soak runs it with.
+type soakPlay struct {
+	policy string
+	stops  int
+	across bool
+	elect  bool // two replicas, of which one leads
+}
+
+var plays = []soakPlay{{"srtf", 6, true, false}, {"srsf:evict=true", 4, false, false}, {"srtf", 4, false, true}, {"fjf", 0, false, false}}
+
+func (p soakPlay) flags() []string {
+	flags := []string{
+		"--mode=live", "--policy=" + p.policy, fmt.Sprint("--preemptions-per-hour=", p.stops),
+		fmt.Sprint("--preempt-across-namespaces=", p.across), fmt.Sprint("--leader-elect=", p.elect),
+		"--gang-deadline=" + gangDeadline.String(), "--loss-deadline=" + soakLoss.String(), "--period=2s", "--verbose",
+	}
+	return flags
+}
+
+// TestSoak makes random faults on a real API server while gangs come and go, and checks what rules says. After the last fault of a
+// piece all gangs end. Equal seeds draw equal faults, but processes do not run in step: what they hit differs from run to run.
+func TestSoak(t *testing.T) {
+	total := map[string]int{}
+	sum := soakSum{}
+	began := time.Now()
+	for piece := *soakFrom; piece*soakPiece < *soakFaults; piece++ {
+		p := plays[piece%len(plays)]
+		name := fmt.Sprintf("%d-%s", piece, strings.ReplaceAll(p.policy, ":", "-"))
+		ok := t.Run(name, func(t *testing.T) {
+			w := newSoak(t, uint64(piece), p)
+			w.run(min(soakPiece, *soakFaults-piece*soakPiece))
+			for kind, n := range w.counts {
+				total[kind] += n
+			}
+			sum.add(w)
+		})
+		if testing.Verbose() {
+			fmt.Printf("piece %d: %d faults so far, %v\n", piece, sum.faults, time.Since(began).Round(time.Second))
+		}
+		if !ok {
+			break
+		}
+	}
+	t.Logf("%+v\n%s", sum, faultTable(total))
+}
+
+// soakSum are the figures of all pieces.
+type soakSum struct {
+	faults, gangs, pods, binds, evictions, deletions, stops, refusals, breaches int
+	longest                                                                     time.Duration // for which a gang was partly bound
+}
+
+func (s *soakSum) add(w *soak) {
+	s.faults += w.hits
+	s.gangs += w.endedGangs
+	s.pods += w.endedPods
+	for _, p := range w.replicas {
+		s.binds += p.tap.count("bind")
+		s.evictions += p.tap.count("evict")
+		s.deletions += p.tap.count("delete pods")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.stops += w.rules.stops
+	s.refusals += w.rules.refusals
+	s.breaches += len(w.checker.faults)
+	s.longest = max(s.longest, w.worst.Round(time.Millisecond))
+}
+
+func faultTable(counts map[string]int) string {
+	var text strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&text, "%7d %s\n", counts[kind], kind)
+	}
+	return text.String()
+}
+
+// soak is a cluster in which gangs come and go, the program that schedules it, and the faults that they meet.
+type soak struct {
+	*checker
+	t        testing.TB
+	draw     *rand.Rand // of the test's goroutine
+	play     soakPlay
+	rules    *rules
+	load     *load
+	replicas []*replica
+	later    []undo
+	counts   map[string]int // faults, by kind
+	hits     int
+	made     int // objects with a number in their name
+	wire     wire
+	ordered  bool // the mode is another than live
+
+	endedGangs, endedPods int // gangs that ended, and their pods
+}
+
+// undo ends a fault.
+type undo struct {
+	at time.Time
+	do func()
+}
+
+func newSoak(t *testing.T, seed uint64, p soakPlay) *soak {
+	c := withNodes(t, soakNodes)
+	for n := range 3 {
+		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("team-", n)}}
+		if _, err := c.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("class-", n)}, Value: int32(n)}
+		if _, err := c.Client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(t, c)
+	w := &soak{checker: check(t, c), t: t, draw: rand.New(rand.NewPCG(seed, 23)), play: p, counts: map[string]int{}}
+	w.wire.draw = rand.New(rand.NewPCG(seed, 24))
+	w.rules = newRules(w)
+	w.begin()
+	gangs := rand.New(rand.NewPCG(seed, 25))
+	w.load = &load{k: w.checker, open: soakGangs, every: 50 * time.Millisecond, draw: gangs, vary: func(g *madeGang) {
+		g.space, g.pods = fmt.Sprint("team-", gangs.IntN(3)), 1+gangs.IntN(6)
+		g.together = time.Duration(500+gangs.IntN(6000)) * time.Millisecond
+		class, estimate := fmt.Sprint("class-", gangs.IntN(3)), time.Duration(1+gangs.IntN(600))*time.Second
+		g.edit = func(pod *corev1.Pod) {
+			pod.Spec.PriorityClassName = class
+			pod.Annotations["clustergym.dev/estimate"] = estimate.String()
+		}
+	}}
+	w.load.start()
+	return w
+}
+
+// run makes faults until so many have taken effect, then lets all gangs end.
+func (w *soak) run(faults int) {
+	w.t.Helper()
+	calm := soakCalm
+	for w.sound() && w.hit() < faults {
+		w.fault()
+		w.pass(time.Duration(w.draw.Int64N(int64(soakPause))))
+		if w.hit() >= calm {
+			w.rest()
+			calm = w.hit() + soakCalm
+		}
+	}
+	if w.sound() {
+		w.rest()
+		w.endedGangs, w.endedPods = w.load.drain()
+	}
+	w.finish()
+	if w.t.Failed() {
+		w.t.Logf("after %d faults", w.hit())
+	}
+}
+
+// sound reports whether no rule is broken.
+func (w *soak) sound() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.checker.faults) == 0
+}
+
+func (w *soak) hit() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hits
+}
+
+// count counts a fault that has taken effect.
+func (w *soak) count(kind string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[kind]++
+	w.hits++
+}
+
+// pass lets time pass: faults end, processes that have ended start again, and the rules are checked.
+func (w *soak) pass(d time.Duration) {
+	until := time.Now().Add(d)
+	for first := true; first || time.Now().Before(until); first = false {
+		now := time.Now()
+		w.later = slices.DeleteFunc(w.later, func(u undo) bool {
+			if !u.at.After(now) {
+				u.do()
+			}
+			return !u.at.After(now)
+		})
+		w.revive()
+		w.sweep()
+		w.rules.tick()
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// until ends a fault after a random time of at most d.
+func (w *soak) until(d time.Duration, do func()) {
+	w.later = append(w.later, undo{time.Now().Add(time.Duration(w.draw.Int64N(int64(d)))), do})
+}
+
+// rest ends all faults and waits until no gang is partly bound that was so at the beginning, and some time more.
+func (w *soak) rest() {
+	for _, u := range w.later {
+		u.do()
+	}
+	w.later = nil
+	w.wire.disarm()
+	w.pass(notice + time.Second)
+	w.mu.Lock()
+	open := maps.Clone(w.half)
+	w.mu.Unlock()
+	for len(open) > 0 && w.sound() {
+		w.pass(100 * time.Millisecond)
+		w.mu.Lock()
+		maps.DeleteFunc(open, func(gang string, since time.Time) bool { now, half := w.half[gang]; return !half || now != since })
+		w.mu.Unlock()
+	}
+}
+
+// sweep deletes the pods on nodes that do not exist, as the garbage collector does.
+func (w *soak) sweep() {
+	lost := func(pod *corev1.Pod) bool { n := w.rules.nodes[pod.Spec.NodeName]; return bound(pod) && (n == nil || n.gone) }
+	for _, pod := range w.list(lost) {
+		var now int64
+		_ = w.remove(w.t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: &now}) // again the next time
+	}
+}
+
+// unbound reports whether a pod of the program waits.
+func unbound(pod *corev1.Pod) bool { return alive(pod) && !bound(pod) }
+
+// alive reports whether a pod is of the program and neither ended nor being deleted.
+func alive(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulerName == "clustergym" && pod.DeletionTimestamp == nil && !mirror.Ended(pod)
+}

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The faults that a request of the program can meet.
+const (
+	killedBefore = "program killed before a request"
+	killedAfter  = "program killed after a request was carried out"
+	unavailable  = "request refused: unavailable (503)"
+	tooMany      = "request refused: too many (429)"
+	conflict     = "request refused: conflict (409)"
+	forbidden    = "request refused: forbidden (403)"
+	lostBefore   = "request lost"
+	lostAfter    = "answer lost"
+	slow         = "answer slow"
+	slowLost     = "answer slow, and lost"
+	firstRival   = "another scheduler binds the pod first"
+	fillRival    = "another scheduler takes GPUs of the node first"
+)
+
+var refusals = map[string]metav1.Status{
+	unavailable: {Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
+	tooMany:     {Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
+	conflict:    {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict},
+	forbidden:   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
+}
+
+// wire is what may happen to requests on the way between the replicas and the API server.
+type wire struct {
+	mu      sync.Mutex
+	draw    *rand.Rand
+	armed   *trouble
+	stalled map[string]time.Time // resources whose watches show nothing until then
+}
+
+// trouble happens to one of the next requests, and to some that follow.
+type trouble struct {
+	kind  string
+	after int
+	times int
+	wait  time.Duration // of a slow answer
+}
+
+// arm lets one of the next requests, and maybe some after it, fail.
+func (x *wire) arm() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	kinds := []string{killedBefore, killedAfter, unavailable, tooMany, conflict, forbidden, lostBefore, lostAfter, slow, slowLost, firstRival, fillRival}
+	t := &trouble{kind: kinds[x.draw.IntN(len(kinds))], after: x.draw.IntN(6), times: 1}
+	switch t.kind {
+	case killedBefore, killedAfter, firstRival, fillRival:
+	case slow, slowLost:
+		t.wait = time.Duration(200+x.draw.IntN(3000)) * time.Millisecond
+		t.times += x.draw.IntN(3)
+	default:
+		t.times += x.draw.IntN(5)
+	}
+	x.armed = t
+}
+
+func (x *wire) disarm() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.armed, x.stalled = nil, nil
+}
+
+func (x *wire) idle() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.armed == nil
+}
+
+// meet returns what happens to a request.
+func (x *wire) meet(c *call) (kind string, wait time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.armed
+	switch {
+	case t == nil || (t.kind == firstRival || t.kind == fillRival) && c.kind != "bind":
+		return "", 0
+	case t.after > 0:
+		t.after--
+		return "", 0
+	}
+	if t.times--; t.times == 0 {
+		x.armed = nil
+	}
+	return t.kind, t.wait
+}
+
+// through passes the requests of a replica on, unless they meet a fault.
+func (w *soak) through(p *replica) through {
+	return func(c *call, to http.ResponseWriter, pass func(http.ResponseWriter)) {
+		switch {
+		case c.read.URL.Query().Has("watch"):
+			w.rules.watched(p, c.read.URL.Path)
+			pass(&stalling{ResponseWriter: to, x: &w.wire, path: c.read.URL.Path, done: c.read.Context().Done()})
+			return
+		case strings.Contains(c.kind, "leases"):
+			w.rules.lease(p, c)
+			pass(to)
+			return
+		case c.kind == "" && !single(c.read.URL.Path), strings.Contains(c.kind, "events"):
+			pass(to)
+			return
+		}
+		w.rules.ask(p, c)
+		kind, wait := "", time.Duration(0)
+		if !p.starting.Load() {
+			kind, wait = w.wire.meet(c)
+		}
+		if kind == "" {
+			pass(to)
+			return
+		}
+		w.count(kind)
+		w.rules.disturb()
+		defer w.rules.settle()
+		select {
+		case <-time.After(wait):
+		case <-c.read.Context().Done():
+		}
+		switch kind {
+		case lostBefore:
+			panic(http.ErrAbortHandler)
+		case killedBefore:
+			w.kill(p)
+			panic(http.ErrAbortHandler)
+		case firstRival:
+			w.rivalBindsFirst(c)
+		case fillRival:
+			w.rivalFills(c)
+		case lostAfter, slowLost, killedAfter:
+			pass(httptest.NewRecorder())
+			if kind == killedAfter {
+				w.kill(p)
+			}
+			panic(http.ErrAbortHandler)
+		}
+		if status, refused := refusals[kind]; refused {
+			status.TypeMeta, status.Status, status.Message = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure, kind
+			to.Header().Set("Content-Type", "application/json")
+			to.WriteHeader(int(status.Code))
+			_ = json.NewEncoder(to).Encode(status)
+			return
+		}
+		pass(to)
+	}
+}
+
+// single reports whether a path is that of one pod or ConfigMap.
+func single(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	return len(parts) >= 6 && (parts[4] == "pods" || parts[4] == "configmaps")
+}
+
+// stall delays what watches of a resource show.
+func (x *wire) stall(resource string, d time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stalled == nil {
+		x.stalled = map[string]time.Time{}
+	}
+	x.stalled[resource] = time.Now().Add(d)
+}
+
+// left returns for how long watches of the resource in a path still show nothing.
+func (x *wire) left(path string) time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for resource, until := range x.stalled {
+		if strings.HasSuffix(path, "/"+resource) {
+			return time.Until(until)
+		}
+	}
+	return 0
+}
+
+// stalling is the answer to a watch.
+type stalling struct {
+	http.ResponseWriter
+	x    *wire
+	path string
+	done <-chan struct{}
+}
+
+func (s *stalling) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s *stalling) Write(event []byte) (int, error) {
+	for s.x.left(s.path) > 0 {
+		select {
+		case <-s.done:
+			return 0, errors.New("the program has left")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return s.ResponseWriter.Write(event)
+}
