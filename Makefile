@@ -9,6 +9,8 @@ FUZZTIME ?= 10s
 SOAK     ?= 10m
 FAULTS   ?= 100000
 FAULTS_FROM ?= 0
+API_FAULTS ?= 2000
+API_FROM ?= 0
 RACEFLAGS ?= # for example -short
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -43,7 +45,7 @@ PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES) $(PYTHON_A
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
-.PHONY: help build studies test race attack kills load soak fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
+.PHONY: help build studies test race attack kills load soak soak-api fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
   vuln kubeassets e2e kube-bench torch golden quickstart results readme recording a-srpt know bench-table results-check proof ablations \
   reinforced untold yardsticks release release-smoke wheel python-test docs dist dist-programs dist-check site site-check data \
   docs-check clean
@@ -164,6 +166,9 @@ load: ## ask clustergym serve by 64 clients for LOAD (2m) without hostile reques
 soak: ## play random episodes of all kinds for SOAK (10m), and let the scheduler for Kubernetes meet FAULTS (100000)
 	$(GO) test ./env/sim -run '^TestRandomEpisodes$$' -v -timeout 0 -soak $(SOAK)
 	$(GO) test -C $(KUBE)/control . -run '^TestSoak$$' -v -count=1 -timeout 0 -faults $(FAULTS) -faults.from $(FAULTS_FROM)
+
+soak-api: kubeassets ## let the scheduler for Kubernetes meet API_FAULTS (2000) faults on a real API server
+	$(GO) test -C $(KUBE)/e2e . -run '^TestSoak$$' -v -count=1 -timeout 0 -soak $(API_FAULTS) -soak.from $(API_FROM)
 
 # The go command's fuzzer now and then ends with "context deadline exceeded" when its time is up while a worker is busy. That
 # is no finding (a finding names its failing input): such a target runs again, and has to pass then.

@@ -12,9 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -72,8 +70,6 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("%d faults in %d rounds with %d gangs, the longest partly bound for %v; writes %v\n%s", done, rounds, gangs, longest, writes, &text)
 }
-
-const garbageLedger = `[1, "two", `
 
 // fault makes one random fault. It counts when it takes effect: one of a request does when the program sends one.
 func (w *world) fault() {
@@ -265,143 +261,4 @@ func (w *world) setClock(sign int) {
 	if w.skew += by; w.skew.Abs() > 30*24*time.Hour {
 		w.skew = 0
 	}
-}
-
-// words are values that no annotation may have.
-var words = []string{"", "-1", "many", "99999999999999999999", "1e9", "\x00\x1b[31m", "{", strings.Repeat("x", 5000), "NaN", "½"}
-
-func (w *world) word() string { return words[w.draw.IntN(len(words))] }
-
-// garbagePod creates a pod of nobody for a while, maybe as one of a gang's.
-func (w *world) garbagePod() bool {
-	w.made++
-	pod := crew{space: fmt.Sprint("team-", w.draw.IntN(3)), name: fmt.Sprint("junk", w.made), pods: 1, least: 1, gpus: 1}.list()[0]
-	pod.UID = ""
-	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(w.draw.IntN(200)-100) * time.Hour))
-	requests := pod.Spec.Containers[0].Resources.Requests
-	switch w.draw.IntN(5) {
-	case 0:
-		requests[gpu] = resource.MustParse([]string{"0", "-1", "500m", "16384", "9E", "1n"}[w.draw.IntN(6)])
-	case 1:
-		requests["cpu"] = resource.MustParse([]string{"-1", "9E", "1n"}[w.draw.IntN(3)])
-	case 2:
-		pod.Annotations[gang.MinMemberAnnotation] = w.word()
-	case 3:
-		pod.Spec.Containers = nil
-	case 4: // as a member of a gang
-		if len(w.gangs) > 0 {
-			g := w.gangs[w.draw.IntN(len(w.gangs))]
-			pod.Namespace, pod.Labels[gang.Label] = g.space, g.name
-			pod.Annotations[gang.MinMemberAnnotation] = fmt.Sprint(g.pods)
-			requests[gpu] = resource.MustParse("7")
-		}
-	}
-	if w.draw.IntN(3) == 0 {
-		pod.Annotations[mirror.EstimateAnnotation] = w.word()
-	}
-	w.putPod(pod)
-	w.until(20, func() {
-		if now := w.pods[key(pod)]; now != nil {
-			w.dropPod(now)
-		}
-	})
-	return true
-}
-
-// garbageAnnotation writes nonsense into an annotation of a gang's pod, for as long as the pod exists.
-func (w *world) garbageAnnotation() bool {
-	pod := w.some(alive)
-	if pod == nil {
-		return false
-	}
-	names := []string{mirror.EstimateAnnotation, mirror.MaxWorkersAnnotation, "clustergym.dev/min-workers", "clustergym.dev/model"}
-	name, uid := names[w.draw.IntN(len(names))], pod.UID
-	was, had := pod.Annotations[name]
-	w.editPod(pod, func(p *corev1.Pod) { p.Annotations[name] = w.word() })
-	w.until(20, func() {
-		if now := w.pods[key(pod)]; now != nil && now.UID == uid {
-			w.editPod(now, func(p *corev1.Pod) {
-				if p.Annotations[name] = was; !had {
-					delete(p.Annotations, name)
-				}
-			})
-		}
-	})
-	return true
-}
-
-func (w *world) garbageNode() bool {
-	w.made++
-	n := soakNode(fmt.Sprint("junk", w.made))
-	n.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse([]string{"-8", "9E", "1n", "0"}[w.draw.IntN(4)])}
-	if w.draw.IntN(2) == 0 {
-		n.Status.Conditions = nil
-	}
-	n.Labels = map[string]string{"type": w.word(), mirror.PoolLabel: w.word()}
-	n.Spec.Unschedulable = true // so that its sizes do not attract pods
-	w.putNode(n)
-	w.until(20, func() { w.dropNode(n.Name) })
-	return true
-}
-
-func (w *world) garbageLedger() bool {
-	return w.ledgerIs(garbageLedger)
-}
-
-// ledgerIs replaces the ledger's text for a while; then it is deleted, as the log asks for.
-func (w *world) ledgerIs(text string) bool {
-	name := metav1.ObjectMeta{Namespace: "ns", Name: ledgerName}
-	w.putMap(&corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{stopsKey: text}})
-	w.until(10, func() {
-		if m := w.maps["ns/"+ledgerName]; m != nil && m.Data[stopsKey] == garbageLedger {
-			w.dropMap("ns/" + ledgerName)
-		}
-	})
-	return true
-}
-
-// writeLedger writes the ledger as it is, as another process would: the next write of this one is refused.
-func (w *world) writeLedger() bool {
-	m := w.maps["ns/"+ledgerName]
-	if m == nil {
-		return false
-	}
-	w.putMap(m.DeepCopy())
-	return true
-}
-
-func (w *world) deleteLedger() bool {
-	if w.maps["ns/"+ledgerName] == nil {
-		return false
-	}
-	w.dropMap("ns/" + ledgerName)
-	return true
-}
-
-// order replaces the control ConfigMap for some rounds, or deletes it if m is nil.
-func (w *world) order(m *corev1.ConfigMap) bool {
-	if m == nil {
-		w.dropMap("ns/" + ControlName)
-	} else {
-		w.putMap(m)
-	}
-	w.until(10, func() { w.putMap(switchTo("live")) })
-	return true
-}
-
-func (w *world) turnOff() bool {
-	return w.order(switchTo([]string{"off", "shadow", "garbage", ""}[w.draw.IntN(4)]))
-}
-
-func (w *world) deleteSwitch() bool { return w.order(nil) }
-
-// protect lets a disruption budget refuse evictions of a gang's pods for a while.
-func (w *world) protect() bool {
-	if len(w.gangs) == 0 {
-		return false
-	}
-	name := w.gangs[w.draw.IntN(len(w.gangs))].key()
-	w.refuse[name] = true
-	w.until(40, func() { delete(w.refuse, name) })
-	return true
 }

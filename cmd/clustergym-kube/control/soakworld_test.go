@@ -13,13 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // play is a policy with the limits that a soak runs it with.
@@ -191,102 +188,6 @@ func (w *world) watches() {
 		}
 	}
 }
-
-// kubelets starts pods, and ends those that are being deleted.
-func (w *world) kubelets() {
-	for _, pod := range w.podList() {
-		n := w.nodes[pod.Spec.NodeName]
-		switch {
-		case pod.Spec.NodeName == "":
-		case n == nil:
-			w.dropPod(pod) // the garbage collector
-		case !mirror.Ready(n):
-		case pod.DeletionTimestamp != nil:
-			if w.draw.IntN(3) > 0 {
-				w.dropPod(pod)
-			}
-		case pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "":
-			w.editPod(pod, func(p *corev1.Pod) {
-				p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: time.Now()}
-			})
-		}
-	}
-}
-
-// owners create the pods of gangs again that are missing, end gangs that have run for long enough, and create new gangs.
-func (w *world) owners(passed time.Duration) {
-	for _, g := range w.gangs {
-		pods := w.members(g)
-		running, ended := 0, 0
-		for _, pod := range pods {
-			switch {
-			case pod.DeletionTimestamp != nil:
-			case pod.Status.Phase == corev1.PodRunning:
-				running++
-			case mirror.Ended(pod):
-				ended++
-				if pod.Status.Phase == corev1.PodFailed {
-					w.dropPod(pod) // the owner creates another
-				}
-			}
-		}
-		if running == g.pods {
-			if g.ran += passed; g.ran >= g.run {
-				g.over = true
-				for _, pod := range pods {
-					w.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
-				}
-			}
-			continue
-		}
-		g.ran = 0
-		for i := range g.pods {
-			if name := fmt.Sprintf("%s-%d", g.name, i); w.pods[g.space+"/"+name] == nil {
-				w.putPod(w.pod(g, name))
-			}
-		}
-	}
-	for _, g := range w.gangs {
-		if g.over && w.draw.IntN(4) == 0 {
-			for _, pod := range w.members(g) {
-				w.dropPod(pod)
-			}
-		}
-	}
-	w.gangs = slices.DeleteFunc(w.gangs, func(g *wanted) bool { return g.over && len(w.members(g)) == 0 })
-	if len(w.gangs) < w.open && w.draw.IntN(2) == 0 {
-		w.made++
-		w.gangs = append(w.gangs, &wanted{
-			space: fmt.Sprint("team-", w.draw.IntN(3)), name: fmt.Sprint("g", w.made), pods: 1 + w.draw.IntN(6), gpus: 1 + w.draw.Int64N(4),
-			priority: int32(w.draw.IntN(3)), run: time.Duration(30+w.draw.IntN(600)) * time.Second,
-		})
-	}
-}
-
-// members returns the pods that the owner of a gang created.
-func (w *world) members(g *wanted) (pods []*corev1.Pod) {
-	for i := range g.pods {
-		if pod := w.pods[fmt.Sprintf("%s/%s-%d", g.space, g.name, i)]; pod != nil {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
-func (w *world) pod(g *wanted, name string) *corev1.Pod {
-	pod := crew{space: g.space, name: g.name, pods: 1, least: g.pods, gpus: g.gpus, priority: g.priority}.list()[0]
-	pod.Name, pod.UID, pod.CreationTimestamp = name, "", metav1.NewTime(time.Now())
-	pod.Annotations[mirror.EstimateAnnotation] = g.run.String()
-	requests := pod.Spec.Containers[0].Resources.Requests
-	requests["cpu"] = resource.MustParse(fmt.Sprint(2 * g.gpus))
-	requests["memory"] = resource.MustParse(fmt.Sprint(8*g.gpus, "Gi"))
-	return pod
-}
-
-// gangName returns the name of a pod's gang, as namespace/name.
-func gangName(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels[gang.Label] }
-
-func own(pod *corev1.Pod) bool { return slices.Contains(reading.Schedulers, pod.Spec.SchedulerName) }
 
 // calm ends all faults.
 func (w *world) calm() {

@@ -39,6 +39,7 @@ type checker struct {
 	half     map[string]time.Time      // since when a gang is partly bound, on the checker's clock
 	mine     map[types.UID]bool        // pods that the test has deleted
 	gone     map[types.UID]string      // names of pods that others have deleted or are deleting
+	left     map[string]bool           // names of pods that are gone: namespace/name
 	worst    time.Duration             // longest time for which a gang was partly bound
 	stopped  time.Duration             // total time for which the clock was frozen before
 	since    time.Time                 // since when the clock is frozen; zero if it runs
@@ -57,7 +58,7 @@ func check(t testing.TB, c *kubetest.Cluster) *checker {
 	k := &checker{
 		t: t, c: c, pods: map[types.UID]*corev1.Pod{}, node: map[types.UID]string{}, room: map[string]int64{},
 		excused: map[string]time.Time{}, need: map[string]int{}, half: map[string]time.Time{}, mine: map[types.UID]bool{},
-		gone: map[types.UID]string{}, done: make(chan struct{}),
+		gone: map[types.UID]string{}, left: map[string]bool{}, done: make(chan struct{}),
 	}
 	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // logs of an earlier run, if artefacts are kept
 		old, err := filepath.Glob(filepath.Join(c.Logs, name+"*.log"))
@@ -157,6 +158,7 @@ func (k *checker) see(pod *corev1.Pod, deleted bool) {
 	}
 	if deleted {
 		delete(k.pods, pod.UID)
+		k.left[name] = true
 	} else {
 		k.pods[pod.UID] = pod
 	}

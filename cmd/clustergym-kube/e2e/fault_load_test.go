@@ -58,6 +58,7 @@ type madeGang struct {
 	edit       func(*corev1.Pod) // may change each pod; may be nil
 	together   time.Duration     // how long all pods must run at the same time, then they succeed; 0: as run says
 	since      time.Time         // since when all of them run
+	again      map[int]int       // how often each of its pods was created again with another name
 	pods, gpus int
 	run        string
 	grouped    bool // the group's object exists
@@ -146,6 +147,10 @@ func (l *load) tend(ctx context.Context) {
 			if there[pod.Name] {
 				continue
 			}
+			if g.together > 0 && l.k.hasLeft(pod) {
+				g.again[i]++
+				pod = g.pod(i)
+			}
 			if _, err := l.k.c.Client.CoreV1().Pods(g.space).Create(ctx, pod, metav1.CreateOptions{}); err != nil &&
 				!apierrors.IsAlreadyExists(err) {
 				return
@@ -158,6 +163,9 @@ func (g *madeGang) pod(i int) *corev1.Pod {
 	pod := kubetest.Pod(g.space, fmt.Sprintf("%s-%d", g.name, i), g.gpus)
 	pod.Labels = map[string]string{"kubetest/gang": g.name}
 	pod.Annotations = map[string]string{"clustergym.dev/estimate": "1m"}
+	if n := g.again[i]; n > 0 {
+		pod.Name += fmt.Sprint("-", n)
+	}
 	if g.run != "" {
 		pod.Annotations[kubetest.RunFor] = g.run
 	}

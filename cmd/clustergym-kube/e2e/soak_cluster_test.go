@@ -230,6 +230,10 @@ func (w *soak) order(data map[string]string) bool {
 		w.rules.setMode(true)
 		w.ordered = false
 	})
+	if w.draw.IntN(4) == 0 { // without other faults, so that any write is a breach
+		w.wire.disarm()
+		w.quiet(notice + 2*time.Second)
+	}
 	return true
 }
 

@@ -204,7 +204,7 @@ func (w *soak) garbageAnnotation() bool {
 		_, err = w.c.Client.CoreV1().Pods(pod.Namespace).Patch(w.ctx(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return w.must(err)
 	}
-	w.until(5*time.Second, func() {
+	w.until(8*time.Second, func() {
 		if had {
 			set(was)
 		} else {

@@ -8,7 +8,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -65,8 +67,16 @@ func (r *rules) ask(p *replica, c *call) {
 	if !r.live && r.known(r.since) {
 		r.breach("%s %s in another mode than live", c.kind, path)
 	}
+	object := c.object()
+	leaving := c.leaving(object)
+	if leaving != "" {
+		r.asked[leaving] = c.kind
+	}
+	if (c.kind == "evict" || c.kind == "delete pods") && leaving == "" {
+		r.breach("%s %s without the pod's UID", c.kind, path)
+	}
 	pod := r.podAt(path)
-	if pod == nil {
+	if pod == nil { // the checker has not seen it yet
 		return
 	}
 	if pod.Spec.SchedulerName != "clustergym" {
@@ -74,19 +84,33 @@ func (r *rules) ask(p *replica, c *call) {
 	}
 	switch c.kind {
 	case "bind":
-		if o, ok := c.object().(*corev1.Binding); ok && o.UID == pod.UID {
+		if o, ok := object.(*corev1.Binding); ok && o.UID == pod.UID {
 			r.askBind(c, pod, o.Target.Name)
 		}
 	case "delete pods":
-		r.asked[pod.UID] = c.kind
-		r.askDelete(pod)
+		if leaving == pod.UID && pod.DeletionTimestamp == nil {
+			r.askDelete(pod)
+		}
 	case "evict":
-		if o, ok := c.object().(*policyv1.Eviction); ok && o.DeleteOptions != nil && o.DeleteOptions.Preconditions != nil &&
-			*o.DeleteOptions.Preconditions.UID == pod.UID && pod.DeletionTimestamp == nil {
-			r.asked[pod.UID] = c.kind
+		if leaving == pod.UID && pod.DeletionTimestamp == nil {
 			r.askEvict(c, pod)
 		}
 	}
+}
+
+// leaving returns the UID of the pod that a request with this object removes, "" if it removes none.
+func (c *call) leaving(object runtime.Object) types.UID {
+	var options *metav1.DeleteOptions
+	switch o := object.(type) {
+	case *policyv1.Eviction:
+		options = o.DeleteOptions
+	case *metav1.DeleteOptions:
+		options = o
+	}
+	if options == nil || options.Preconditions == nil || options.Preconditions.UID == nil {
+		return ""
+	}
+	return *options.Preconditions.UID
 }
 
 // podAt returns the pod of a path, nil if there is none.
@@ -132,8 +156,8 @@ func (r *rules) askDelete(pod *corev1.Pod) {
 		r.breach("pod %s of a gang that ran is deleted and not evicted", name)
 	case !g.half && r.known(g.left):
 		r.breach("pod %s is deleted, and its gang is not partly bound", name)
-	case time.Since(g.early) < gangDeadline-early:
-		r.breach("pod %s is deleted after %v of the deadline of %v", name, time.Since(g.early), gangDeadline)
+	case time.Since(g.early) < soakGang-early:
+		r.breach("pod %s is deleted after %v of the deadline of %v", name, time.Since(g.early), soakGang)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // own acts as the owner of a gang whose pods work together. It deletes failed pods, which tend then creates again, and lets all
-// pods succeed when they have run together for long enough. After an error it tries again the next time.
+// pods succeed when they have run together for long enough. After an error it tries again the next time. A pod that is created
+// again gets another name, as those of Jobs do: KWOK deletes pods by name, and could otherwise delete the new one.
 func (l *load) own(ctx context.Context, g *madeGang, pods []*corev1.Pod) {
 	running, ended := 0, 0
 	for _, pod := range pods {
@@ -41,6 +42,13 @@ func (l *load) own(ctx context.Context, g *madeGang, pods []*corev1.Pod) {
 			_ = setPhase(ctx, l.k.c, pod, corev1.PodSucceeded)
 		}
 	}
+}
+
+// hasLeft reports whether a pod of this name has been deleted.
+func (k *checker) hasLeft(pod *corev1.Pod) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.left[pod.Namespace+"/"+pod.Name]
 }
 
 // remove deletes a pod and notes that the test did so. Unlike delete it may be called on any goroutine.

@@ -225,7 +225,7 @@ func (r *rules) tick() {
 		}
 		most := 2 * soakLoss
 		if g.wholeAt.IsZero() && g.halfAt.After(r.epochAt.Add(notice)) { // no process can take it for one that ran
-			most = 2 * gangDeadline
+			most = 2 * soakGang
 		}
 		if took := time.Since(from); took > most+notice {
 			g.toldOf = r.epoch

@@ -27,7 +27,8 @@ const (
 	soakNodes = 5
 	soakGangs = 12                     // most gangs that have not ended
 	soakCalm  = 25                     // faults between two calm periods
-	soakLoss  = 2 * gangDeadline       // the flag --loss-deadline
+	soakGang  = 3 * time.Second        // the flag --gang-deadline
+	soakLoss  = 2 * soakGang           // the flag --loss-deadline
 	soakPause = 300 * time.Millisecond // longest pause between two faults
 )
 
@@ -45,7 +46,7 @@ func (p soakPlay) flags() []string {
 	flags := []string{
 		"--mode=live", "--policy=" + p.policy, fmt.Sprint("--preemptions-per-hour=", p.stops),
 		fmt.Sprint("--preempt-across-namespaces=", p.across), fmt.Sprint("--leader-elect=", p.elect),
-		"--gang-deadline=" + gangDeadline.String(), "--loss-deadline=" + soakLoss.String(), "--period=2s", "--verbose",
+		"--gang-deadline=" + soakGang.String(), "--loss-deadline=" + soakLoss.String(), "--period=2s", "--verbose",
 	}
 	return flags
 }
@@ -152,8 +153,9 @@ func newSoak(t *testing.T, seed uint64, p soakPlay) *soak {
 	w.begin()
 	gangs := rand.New(rand.NewPCG(seed, 25))
 	w.load = &load{k: w.checker, open: soakGangs, every: 50 * time.Millisecond, draw: gangs, vary: func(g *madeGang) {
+		g.again = map[int]int{}
 		g.space, g.pods = fmt.Sprint("team-", gangs.IntN(3)), 1+gangs.IntN(6)
-		g.together = time.Duration(500+gangs.IntN(6000)) * time.Millisecond
+		g.together = time.Duration(500+gangs.IntN(10_000)) * time.Millisecond
 		class, estimate := fmt.Sprint("class-", gangs.IntN(3)), time.Duration(1+gangs.IntN(600))*time.Second
 		g.edit = func(pod *corev1.Pod) {
 			pod.Spec.PriorityClassName = class
@@ -207,6 +209,14 @@ func (w *soak) count(kind string) {
 	w.hits++
 }
 
+// quiet lets time pass in which no fault begins and none ends.
+func (w *soak) quiet(d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		w.sweep()
+		w.rules.tick()
+	}
+}
+
 // pass lets time pass: faults end, processes that have ended start again, and the rules are checked.
 func (w *soak) pass(d time.Duration) {
 	until := time.Now().Add(d)
@@ -251,7 +261,10 @@ func (w *soak) rest() {
 
 // sweep deletes the pods on nodes that do not exist, as the garbage collector does.
 func (w *soak) sweep() {
-	lost := func(pod *corev1.Pod) bool { n := w.rules.nodes[pod.Spec.NodeName]; return bound(pod) && (n == nil || n.gone) }
+	lost := func(pod *corev1.Pod) bool {
+		n := w.rules.nodes[pod.Spec.NodeName]
+		return bound(pod) && (n == nil || n.gone)
+	}
 	for _, pod := range w.list(lost) {
 		var now int64
 		_ = w.remove(w.t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: &now}) // again the next time
