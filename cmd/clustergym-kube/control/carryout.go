@@ -137,19 +137,25 @@ func (l *Loop) scaleAll(ctx context.Context, r *round, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// lend puts nodes on loan, starts the return of nodes, and ends the loan of those that no pod uses any more.
+// lend puts nodes on loan, starts the return of nodes, and ends the loan of those that no pod uses any more. If a node cannot be
+// lent, no gang is bound to it.
 func (l *Loop) lend(ctx context.Context, r *round, o *mirror.Objects) error {
 	var errs []error
-	do := func(what string, nodes []string, write func(context.Context, string) error) {
+	do := func(what string, nodes []string, write func(context.Context, string) error) (failed []string) {
 		for _, node := range nodes {
 			err := write(ctx, node)
-			if errs = append(errs, err); err == nil {
-				l.metrics.loans.WithLabelValues(what).Inc()
-				l.Log.InfoContext(ctx, "node "+what, "node", node)
+			if errs = append(errs, err); err != nil {
+				failed = append(failed, node)
+				continue
 			}
+			l.metrics.loans.WithLabelValues(what).Inc()
+			l.Log.InfoContext(ctx, "node "+what, "node", node)
 		}
+		return failed
 	}
-	do("lent", r.loan, l.Actor.Loan)
+	for _, node := range do("lent", r.loan, l.Actor.Loan) {
+		r.spare(node)
+	}
 	do("recalled", slices.DeleteFunc(r.giveBack, func(node string) bool { return r.returning[node] }), l.Actor.StartReturn)
 	do("returned", returned(r.returning, o, l.Config.Mirror.Schedulers), l.Actor.EndReturn)
 	return errors.Join(errs...)

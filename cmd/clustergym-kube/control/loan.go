@@ -45,10 +45,14 @@ func (r *round) overdue() {
 				r.stop, r.forced = append(r.stop, job), r.forced+1
 			}
 		}
-		r.bind = slices.DeleteFunc(r.bind, func(g gangBinding) bool { // gangs of this round that would start on the node
-			return slices.ContainsFunc(g.pods, func(b act.Binding) bool { return b.Node == name })
-		})
 	}
+}
+
+// spare binds none of the gangs that would start or grow on the node in this round.
+func (r *round) spare(node string) {
+	r.bind = slices.DeleteFunc(r.bind, func(g gangBinding) bool {
+		return slices.ContainsFunc(g.pods, func(b act.Binding) bool { return b.Node == node })
+	})
 }
 
 // returning returns the names of the nodes that are being returned.

@@ -88,6 +88,9 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 	r.compare(l.stops)
 	r.overdue()
 	r.surplus()
+	for _, node := range r.giveBack {
+		r.spare(node)
+	}
 	return r
 }
 

@@ -128,15 +128,17 @@ func (b *builder) serverOf(name string, node *corev1.Node) (v server, ok bool) {
 		v.spec.CPUMilli, v.spec.MemMiB = l.held.cpuMilli, l.held.memBytes/mib
 		return v, true
 	}
-	has := b.amountOf(node.Status.Allocatable)
+	has, unlent := b.amountOf(node.Status.Allocatable), false
 	if node.Labels[PoolLabel] == InferencePool {
 		v.spec.Pool = cluster.Inference
-		v.onLoan = node.Labels[LoanedToLabel] == TrainingPool || v.held > 0
+		lent := node.Labels[LoanedToLabel] == TrainingPool
+		v.onLoan = lent || v.held > 0
+		unlent = !lent && v.held > 0 // others have bound pods there, or removed the label: inference may use the rest
 	}
-	if v.held == 0 && (has.gpus == 0 || v.spec.Pool == cluster.Inference && !v.onLoan && l.foreign) {
+	if v.held == 0 && (has.gpus == 0 && !v.onLoan || v.spec.Pool == cluster.Inference && !v.onLoan && l.foreign) {
 		return server{}, false
 	}
-	v.closed = closed(node)
+	v.closed = closed(node) || unlent
 	if !v.closed {
 		v.empty = l.empty(node, has)
 		v.free = min(max(has.gpus-l.taken.gpus-v.held, 0), cluster.MaxGPUs-v.held)

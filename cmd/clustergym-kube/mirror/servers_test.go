@@ -67,6 +67,8 @@ func TestRoomOnNodes(t *testing.T) {
 		{"one that is being deleted", nodes(aNode("a", deleted)), []*corev1.Pod{aPod("y", gpus("2"), on("a"))}, "a 0/2"},
 		{"one that is gone", nodes(aNode("b")), []*corev1.Pod{aPod("y", gpus("2"), on("a"))}, "a 0/2, b 8/8"},
 		{"one that has lost its GPUs", nodes(aNode("a", allocatable("cpu", "8"))), []*corev1.Pod{aPod("y", gpus("2"), on("a"))}, "a 0/2"},
+		{"one on loan without GPUs stays on loan", nodes(aNode("a", inference, loaned, allocatable("cpu", "8")), aNode("b")), nil,
+			"a 0/0 inference on loan, b 8/8"},
 		{"one that is being returned", nodes(aNode("a", inference, loaned, labelled(ReturningLabel, "true"))), []*corev1.Pod{
 			aPod("y", gpus("2"), on("a"))}, "a 0/2 inference on loan"},
 		{"one without free pod slots", nodes(aNode("a", allocatable(gpu, "8", "pods", "2"))), []*corev1.Pod{
@@ -80,8 +82,8 @@ func TestRoomOnNodes(t *testing.T) {
 			aPod("x", foreign, on("a"))}, "b 8/8 inference"},
 		{"what is on loan is on loan", nodes(aNode("a", inference, loaned), aNode("b", inference)), []*corev1.Pod{
 			aPod("x", foreign, on("a"))}, "a 7/7 inference on loan, b 8/8 inference"},
-		{"and so is where gangs run", nodes(aNode("a", inference)), []*corev1.Pod{aPod("x", on("a")), aPod("y", foreign, on("a"))},
-			"a 6/7 inference on loan"},
+		{"where gangs run without a loan counts as on loan and takes no more pods", nodes(aNode("a", inference)), []*corev1.Pod{
+			aPod("x", on("a")), aPod("y", foreign, on("a"))}, "a 0/1 inference on loan"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := room(build(t, objects(test.nodes, test.pods...))); got != test.want {
