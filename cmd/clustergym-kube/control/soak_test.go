@@ -23,7 +23,11 @@ var (
 
 const soakPiece = 500
 
-var plays = []play{{"fjf", 0, false}, {"srsf:evict=true", 6, false}, {"srtf", 6, true}, {"sjfskip", 0, false}}
+var plays = []play{
+	{policy: "fjf"}, {policy: "srsf:evict=true", stops: 6}, {policy: "srtf", stops: 6, across: true}, {policy: "sjfskip"},
+	{policy: "lyra+loan", stops: 6, loans: true, grows: true}, {policy: "afs", stops: 6, across: true, grows: true},
+	{policy: "fjf+loan", loans: true, grows: true},
+}
 
 // TestSoak makes random faults while gangs come and go, and checks after each write and each round that no pod is bound twice, that
 // no node holds more than it has, that no gang is partly bound for longer than it may be, and that no pod is stopped that the
@@ -90,7 +94,7 @@ func (w *world) fault() {
 		{"garbage pod", w.garbagePod}, {"garbage annotation", w.garbageAnnotation}, {"garbage node", w.garbageNode},
 		{"garbage ledger", w.garbageLedger}, {"ledger written by another", w.writeLedger}, {"ledger deleted", w.deleteLedger},
 		{"mode off, shadow or garbage", w.turnOff}, {"control ConfigMap deleted", w.deleteSwitch},
-		{"disruption budget", w.protect},
+		{"disruption budget", w.protect}, {"inference changes its offer", w.changeOffer},
 	}
 	if f := all[w.draw.IntN(len(all))]; f.make() {
 		w.count(f.kind)
@@ -166,9 +170,10 @@ func (w *world) change(rounds int, edit func(*corev1.Node)) bool {
 	return true
 }
 
+// repair undoes what faults have changed of a node. A loan of the node is none of that.
 func (w *world) repair(name string) {
 	if now := w.nodes[name]; now != nil {
-		w.editNode(name, func(n *corev1.Node) { n.Spec, n.Status = soakNode(name).Spec, soakNode(name).Status })
+		w.editNode(name, func(n *corev1.Node) { n.Spec.Unschedulable, n.Status = false, w.node(name).Status })
 	}
 }
 
@@ -192,7 +197,7 @@ func (w *world) removeNode() bool {
 	}
 	name := w.someNode()
 	w.dropNode(name)
-	w.until(20, func() { w.putNode(soakNode(name)) })
+	w.until(20, func() { w.putNode(w.node(name)) })
 	return true
 }
 

@@ -117,6 +117,12 @@ func (a *memory) do(action ktesting.Action) (runtime.Object, error) {
 	if resource == "configmaps" {
 		return a.doMap(action, group)
 	}
+	switch resource {
+	case "nodes":
+		return a.doNode(action, group)
+	case "jobs":
+		return a.doJob(action, group)
+	}
 	if resource != "pods" {
 		return nil, apierrors.NewMethodNotSupported(group, action.GetVerb())
 	}
@@ -205,32 +211,4 @@ func (a *memory) end(pod *corev1.Pod) {
 	case pod.DeletionTimestamp == nil:
 		a.editPod(pod, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
 	}
-}
-
-func (a *memory) doMap(action ktesting.Action, group schema.GroupResource) (runtime.Object, error) {
-	switch x := action.(type) {
-	case ktesting.GetActionImpl:
-		if m := a.maps[x.GetNamespace()+"/"+x.GetName()]; m != nil {
-			return m, nil
-		}
-		return nil, apierrors.NewNotFound(group, x.GetName())
-	case ktesting.CreateActionImpl:
-		m := x.GetObject().(*corev1.ConfigMap).DeepCopy()
-		if a.maps[key(m)] != nil {
-			return nil, apierrors.NewAlreadyExists(group, m.Name)
-		}
-		a.putMap(m)
-		return m, nil
-	case ktesting.UpdateActionImpl:
-		m := x.GetObject().(*corev1.ConfigMap).DeepCopy()
-		switch old := a.maps[key(m)]; {
-		case old == nil:
-			return nil, apierrors.NewNotFound(group, m.Name)
-		case m.ResourceVersion != "" && m.ResourceVersion != old.ResourceVersion:
-			return nil, apierrors.NewConflict(group, m.Name, fmt.Errorf("version is %s, not %s", old.ResourceVersion, m.ResourceVersion))
-		}
-		a.putMap(m)
-		return m, nil
-	}
-	return nil, apierrors.NewMethodNotSupported(group, action.GetVerb())
 }

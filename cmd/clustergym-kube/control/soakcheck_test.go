@@ -30,9 +30,13 @@ type invariants struct {
 	earlier time.Time            // the round before
 	rounds  int                  // that came to a decision before
 	spared  map[string]time.Time // gangs of which a budget refused an eviction: the last time
+	offer   int                  // nodes that it saw inference offer
+	overdue bool                 // nodes on loan that inference wanted back by then
 	current bool                 // it has seen all there was when the round began
 	running map[string]bool      // gangs that it saw whole when the round began
+	lately  map[string]bool      // the same of the round before that came to a decision
 	fresh   map[types.UID]bool   // pods that the round has bound since it decided
+	unsure  map[types.UID]bool   // pods of which it did not know whether they are bound when the round began
 	waiting []*corev1.Pod        // pods that it saw wait
 	stopped map[string]bool      // gangs of this round of which pods were evicted
 	stops   []time.Time          // when it stopped gangs that ran
@@ -60,7 +64,7 @@ func (k *invariants) err() error {
 // restarted forgets what an earlier process has seen.
 func (k *invariants) restarted() {
 	k.whole, k.half, k.spared = map[types.UID]bool{}, map[string]time.Time{}, map[string]time.Time{}
-	k.stops, k.aged, k.early = nil, map[string]bool{}, map[string]time.Time{}
+	k.stops, k.aged, k.early, k.lately = nil, map[string]bool{}, map[string]time.Time{}, nil
 }
 
 // seen returns the pods that the process sees, by gang; of other schedulers under "".
@@ -109,13 +113,19 @@ func (k *invariants) before() {
 	for _, s := range w.stores {
 		k.current = k.current && s.current(w.memory)
 	}
-	k.mode = within(Live, w.l.orders(w.l.Now()).mode)
+	orders := w.l.orders(w.l.Now())
+	k.mode = within(Live, orders.mode)
+	k.offer, k.overdue = int(orders.offer), !w.l.Now().Before(orders.reclaimBy)
 	k.running, k.stopped, k.waiting, k.fresh = map[string]bool{}, map[string]bool{}, nil, map[types.UID]bool{}
 	k.next, k.began, k.rounds = map[string]time.Time{}, time.Now(), w.l.rounds
 	gangs := k.seen()
+	k.unsure = map[types.UID]bool{}
+	for uid := range w.l.bound.doubt {
+		k.unsure[uid] = true
+	}
 	for _, g := range w.gangs {
 		bound, succeeded := k.tally(gangs[g.key()])
-		need := g.pods - succeeded
+		need := g.least - succeeded
 		if bound >= need && bound > 0 {
 			k.running[g.key()] = true
 		}
@@ -123,7 +133,7 @@ func (k *invariants) before() {
 		if bound < need && (bound > 0 || was && slices.ContainsFunc(gangs[g.key()], k.doubts)) {
 			k.next[g.key()] = k.began
 			if !was {
-				k.aged[g.key()] = slices.ContainsFunc(gangs[g.key()], func(pod *corev1.Pod) bool { return k.whole[pod.UID] })
+				k.aged[g.key()] = k.lately[g.key()] || slices.ContainsFunc(gangs[g.key()], func(pod *corev1.Pod) bool { return k.whole[pod.UID] })
 				k.early[g.key()] = k.began
 				if k.rounds > 0 {
 					k.early[g.key()] = k.earlier
@@ -160,11 +170,11 @@ func (k *invariants) after() {
 	if w.l.rounds == k.rounds {
 		return
 	}
-	k.half, k.earlier = k.next, k.began
+	k.half, k.earlier, k.lately = k.next, k.began, k.running
 	gangs := k.seen()
 	for _, g := range w.gangs { // the round took these as whole when it decided
 		pods := slices.DeleteFunc(gangs[g.key()], func(pod *corev1.Pod) bool { return k.fresh[pod.UID] })
-		if bound, succeeded := k.tally(pods); bound >= g.pods-succeeded {
+		if bound, succeeded := k.tally(pods); bound >= g.least-succeeded {
 			for _, pod := range pods {
 				k.whole[pod.UID] = k.whole[pod.UID] || pod.DeletionTimestamp == nil && k.at(pod) != ""
 			}
@@ -186,8 +196,8 @@ func (k *invariants) after() {
 		bound, succeeded := k.tally(members)
 		took := k.began.Sub(since)
 		k.longest = max(k.longest, took)
-		if bound > 0 && bound < g.pods-succeeded && took > deadline && !k.excused(g) {
-			k.breach("gang %s has %d of %d pods bound for %v, at most %v are allowed", g.key(), bound, g.pods, took, deadline)
+		if bound > 0 && bound < g.least-succeeded && took > deadline && !k.excused(g) {
+			k.breach("gang %s has %d of %d pods bound for %v, at most %v are allowed", g.key(), bound, g.least, took, deadline)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (w *world) garbagePod() bool {
 		if len(w.gangs) > 0 {
 			g := w.gangs[w.draw.IntN(len(w.gangs))]
 			pod.Namespace, pod.Labels[gang.Label] = g.space, g.name
-			pod.Annotations[gang.MinMemberAnnotation] = fmt.Sprint(g.pods)
+			pod.Annotations[gang.MinMemberAnnotation] = fmt.Sprint(g.least)
 			requests[gpu] = resource.MustParse("7")
 		}
 	}
@@ -80,7 +80,7 @@ func (w *world) garbageAnnotation() bool {
 
 func (w *world) garbageNode() bool {
 	w.made++
-	n := soakNode(fmt.Sprint("junk", w.made))
+	n := w.node(fmt.Sprint("junk", w.made))
 	n.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse([]string{"-8", "9E", "1n", "0"}[w.draw.IntN(4)])}
 	if w.draw.IntN(2) == 0 {
 		n.Status.Conditions = nil
@@ -133,12 +133,12 @@ func (w *world) order(m *corev1.ConfigMap) bool {
 	} else {
 		w.putMap(m)
 	}
-	w.until(10, func() { w.putMap(switchTo("live")) })
+	w.until(10, func() { w.putMap(w.orders("live")) })
 	return true
 }
 
 func (w *world) turnOff() bool {
-	return w.order(switchTo([]string{"off", "shadow", "garbage", ""}[w.draw.IntN(4)]))
+	return w.order(w.orders([]string{"off", "shadow", "garbage", ""}[w.draw.IntN(4)]))
 }
 
 func (w *world) deleteSwitch() bool { return w.order(nil) }

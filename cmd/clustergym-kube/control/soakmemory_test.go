@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ type memory struct {
 	pods    map[string]*corev1.Pod // by namespace/name
 	nodes   map[string]*corev1.Node
 	maps    map[string]*corev1.ConfigMap // by namespace/name
+	jobs    map[string]*batchv1.Job      // owners of elastic gangs, by namespace/name
 	changes map[string][]change          // by resource: pods, nodes, configmaps
 	refuse  map[string]bool              // gangs whose pods disruption budgets protect
 	uids    int
@@ -31,6 +33,9 @@ type memory struct {
 	// heard is called for each write of a program that is carried out, before it takes effect; asked for each binding that arrives.
 	asked func(pod *corev1.Pod, node string)
 	heard func(verb string, pod *corev1.Pod, node string)
+	// marked and scaled are called for each change of a node and of a Job by a program, before it takes effect.
+	marked func(was, is *corev1.Node)
+	scaled func(is *batchv1.Job)
 }
 
 // change is an object that was written, or deleted.
@@ -51,6 +56,7 @@ type trouble struct {
 func newMemory() *memory {
 	return &memory{
 		pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, maps: map[string]*corev1.ConfigMap{},
+		jobs:    map[string]*batchv1.Job{},
 		changes: map[string][]change{}, refuse: map[string]bool{},
 	}
 }
@@ -91,6 +97,8 @@ func (a *memory) dropPod(pod *corev1.Pod) {
 }
 
 func (a *memory) putNode(node *corev1.Node) {
+	a.version++
+	node.ResourceVersion = fmt.Sprint(a.version)
 	a.nodes[node.Name] = node
 	a.wrote("nodes", node.Name, node)
 }
@@ -116,6 +124,12 @@ func (a *memory) putMap(m *corev1.ConfigMap) {
 func (a *memory) dropMap(key string) {
 	delete(a.maps, key)
 	a.wrote("configmaps", key, nil)
+}
+
+func (a *memory) putJob(j *batchv1.Job) {
+	a.version++
+	j.ResourceVersion = fmt.Sprint(a.version)
+	a.jobs[key(j)] = j
 }
 
 // podList returns the pods in the order of their names.

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
@@ -51,18 +53,29 @@ func (w *world) owners(passed time.Duration) {
 				}
 			}
 		}
-		if running == g.pods {
+		if running >= g.least && !g.over {
 			if g.ran += passed; g.ran >= g.run {
 				g.over = true
 				for _, pod := range pods {
-					w.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+					switch {
+					case w.pods[key(pod)] == nil: // it has failed
+					case pod.Spec.NodeName == "": // an elastic gang has run without it
+						w.dropPod(pod)
+					default:
+						w.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+					}
 				}
 			}
-			continue
+		} else {
+			g.ran = 0
 		}
-		g.ran = 0
 		for i := range g.pods {
-			if name := fmt.Sprintf("%s-%d", g.name, i); w.pods[g.space+"/"+name] == nil {
+			name := fmt.Sprintf("%s-%d", g.name, i)
+			switch pod := w.pods[g.space+"/"+name]; {
+			case g.over:
+			case i >= w.wants(g) && pod != nil && pod.DeletionTimestamp == nil:
+				w.end(pod)
+			case i < w.wants(g) && pod == nil:
 				w.putPod(w.pod(g, name))
 			}
 		}
@@ -74,14 +87,36 @@ func (w *world) owners(passed time.Duration) {
 			}
 		}
 	}
-	w.gangs = slices.DeleteFunc(w.gangs, func(g *wanted) bool { return g.over && len(w.members(g)) == 0 })
+	w.gangs = slices.DeleteFunc(w.gangs, func(g *wanted) bool {
+		gone := g.over && len(w.members(g)) == 0
+		if gone {
+			delete(w.jobs, g.key())
+		}
+		return gone
+	})
 	if len(w.gangs) < w.open && w.draw.IntN(2) == 0 {
 		w.made++
-		w.gangs = append(w.gangs, &wanted{
+		g := &wanted{
 			space: fmt.Sprint("team-", w.draw.IntN(3)), name: fmt.Sprint("g", w.made), pods: 1 + w.draw.IntN(6), gpus: 1 + w.draw.Int64N(4),
 			priority: int32(w.draw.IntN(3)), run: time.Duration(30+w.draw.IntN(600)) * time.Second,
-		})
+		}
+		if g.least = g.pods; w.play.grows && w.draw.IntN(2) == 0 {
+			g.pods, g.gpus = g.least+w.draw.IntN(6), 1
+			w.putJob(&batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{Namespace: g.space, Name: g.name, UID: types.UID("job-" + g.name)},
+				Spec:       batchv1.JobSpec{Parallelism: new(int32(g.least + w.draw.IntN(g.pods-g.least+1)))},
+			})
+		}
+		w.gangs = append(w.gangs, g)
 	}
+}
+
+// wants returns how many pods the owner of a gang has now.
+func (w *world) wants(g *wanted) int {
+	if j := w.jobs[g.key()]; j != nil {
+		return int(*j.Spec.Parallelism)
+	}
+	return g.pods
 }
 
 // members returns the pods that the owner of a gang created.
@@ -95,9 +130,13 @@ func (w *world) members(g *wanted) (pods []*corev1.Pod) {
 }
 
 func (w *world) pod(g *wanted, name string) *corev1.Pod {
-	pod := crew{space: g.space, name: g.name, pods: 1, least: g.pods, gpus: g.gpus, priority: g.priority}.list()[0]
+	pod := crew{space: g.space, name: g.name, pods: 1, least: g.least, gpus: g.gpus, priority: g.priority}.list()[0]
 	pod.Name, pod.UID, pod.CreationTimestamp = name, "", metav1.NewTime(time.Now())
 	pod.Annotations[mirror.EstimateAnnotation] = g.run.String()
+	if j := w.jobs[g.key()]; j != nil {
+		pod.Annotations["clustergym.dev/min-workers"], pod.Annotations[mirror.MaxWorkersAnnotation] = fmt.Sprint(g.least), fmt.Sprint(g.pods)
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	}
 	requests := pod.Spec.Containers[0].Resources.Requests
 	requests["cpu"] = resource.MustParse(fmt.Sprint(2 * g.gpus))
 	requests["memory"] = resource.MustParse(fmt.Sprint(8*g.gpus, "Gi"))

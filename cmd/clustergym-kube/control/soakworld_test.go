@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // play is a policy with the limits that a soak runs it with.
@@ -24,6 +25,8 @@ type play struct {
 	policy string
 	stops  int
 	across bool
+	loans  bool // some nodes are of the inference pool, which lends them
+	grows  bool // some gangs are elastic
 }
 
 // world is a cluster in memory in which gangs come and go, and the program that schedules it. Only its generator draws, and its
@@ -45,6 +48,8 @@ type world struct {
 	check  *invariants
 	log    lastLines
 
+	offer   int       // nodes that inference offers
+	by      time.Time // when it wants the others back
 	l       *Loop
 	stores  []*store       // pods, nodes, configmaps
 	delayed map[string]int // by resource: rounds for which the watch shows nothing, or not all
@@ -53,7 +58,8 @@ type world struct {
 // wanted is a gang as its owner wants it to be.
 type wanted struct {
 	space, name string
-	pods        int
+	pods        int // as many as its owner wants; of an elastic gang at most
+	least       int // as many have to run together
 	gpus        int64
 	priority    int32
 	run         time.Duration
@@ -82,6 +88,7 @@ type undo struct {
 
 const (
 	soakNodes    = 6
+	soakLent     = 2 // of these of the inference pool, in plays with loans
 	soakGPUs     = 8
 	soakDeadline = time.Minute
 	soakLoss     = 3 * time.Minute
@@ -94,17 +101,21 @@ func newWorld(t testing.TB, seed uint64, p play) *world {
 	}
 	w.hit = func(x *trouble) { w.count(x.kind) }
 	w.check = newInvariants(w)
-	w.heard, w.asked = w.check.heard, w.check.asked
+	w.heard, w.asked, w.marked, w.scaled = w.check.heard, w.check.asked, w.check.marked, w.check.scaled
 	for i := range soakNodes {
-		w.putNode(soakNode(fmt.Sprint("n", i)))
+		w.putNode(w.node(fmt.Sprint("n", i)))
 	}
-	w.putMap(switchTo("live"))
+	w.putMap(w.orders("live"))
 	w.restart()
 	return w
 }
 
-func soakNode(name string) *corev1.Node {
-	n := node(name, soakGPUs, nil)
+// node returns a node as it is at the start. In a play with loans the last two are of the inference pool.
+func (w *world) node(name string) *corev1.Node {
+	n := node(name, soakGPUs, map[string]string{})
+	if w.play.loans && name >= fmt.Sprint("n", soakNodes-soakLent) && name < "o" {
+		n.Labels[mirror.PoolLabel] = mirror.InferencePool
+	}
 	n.Status.Allocatable["cpu"], n.Status.Allocatable["memory"] = resource.MustParse("64"), resource.MustParse("256Gi")
 	return n
 }
@@ -194,7 +205,8 @@ func (w *world) calm() {
 	for _, u := range w.later {
 		u.do()
 	}
-	w.later, w.armed = nil, nil
+	w.later, w.armed, w.offer, w.by = nil, nil, 0, time.Time{}
+	w.putMap(w.orders("live"))
 	clear(w.delayed)
 }
 
@@ -203,10 +215,13 @@ func (w *world) drain(ctx context.Context) {
 	w.calm()
 	w.open = 0
 	for range 3000 {
-		if len(w.gangs) == 0 {
+		if len(w.gangs) == 0 && w.marks() == 0 {
 			return
 		}
 		w.step(ctx)
+	}
+	if n := w.marks(); n > 0 {
+		w.check.breach("%d nodes are on loan, long after inference wanted all back", n)
 	}
 	for _, g := range w.gangs {
 		state := ""

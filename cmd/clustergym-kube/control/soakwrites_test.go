@@ -39,7 +39,7 @@ func (k *invariants) fits(pod *corev1.Pod, name string) {
 		return
 	}
 	node := x.(*corev1.Node)
-	if node.Spec.Unschedulable || !mirror.Ready(node) {
+	if node.Spec.Unschedulable || !mirror.Ready(node) || k.w.nodes[name] != nil && inference(k.w.nodes[name]) && !lent(k.w.nodes[name]) {
 		k.breach("pod %s is bound to node %s, which takes no pods", key(pod), name)
 	}
 	for _, r := range []corev1.ResourceName{gpu, "cpu", "memory"} {
@@ -85,6 +85,8 @@ func (k *invariants) mayDelete(pod *corev1.Pod) {
 	switch {
 	case k.whole[pod.UID]:
 		k.breach("pod %s of a gang that ran is deleted and not evicted", key(pod))
+	case !slices.ContainsFunc(k.w.gangs, func(g *wanted) bool { return g.key() == gangName(pod) }): // garbage of a gang that has ended
+	case !half && k.unsure[pod.UID]: // the round has learned that it is bound, and for how long its gang is partly bound
 	case !half:
 		k.breach("pod %s is deleted, and its gang is not partly bound", key(pod))
 	case time.Since(since) < soakDeadline:
@@ -97,7 +99,7 @@ func (k *invariants) completed(name string) bool {
 	for _, g := range k.w.gangs {
 		if g.key() == name {
 			bound, succeeded := k.tally(k.seen()[name])
-			return bound >= g.pods-succeeded
+			return bound >= g.least-succeeded
 		}
 	}
 	return false
@@ -120,7 +122,7 @@ func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
 		}
 		return
 	}
-	if k.stopped[name] {
+	if k.stopped[name] || k.reclaims(name, true) {
 		return
 	}
 	k.stopped[name] = true
@@ -133,7 +135,7 @@ func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
 		k.breach("pod %s is evicted: %d gangs are stopped within an hour, at most %d may be", key(pod), len(k.stops), k.w.play.stops)
 	case was && now.Sub(refused) < sparing:
 		k.breach("pod %s is evicted %v after a budget refused it", key(pod), now.Sub(refused))
-	case !slices.ContainsFunc(k.waiting, func(p *corev1.Pod) bool {
+	case !k.reclaims(name, false) && !slices.ContainsFunc(k.waiting, func(p *corev1.Pod) bool {
 		return k.w.play.across || p.Namespace == pod.Namespace || *p.Spec.Priority > *pod.Spec.Priority
 	}):
 		k.breach("pod %s is evicted, and no gang waits that it has to yield to", key(pod))

@@ -119,7 +119,7 @@ func (r *rules) remove(node string, gone bool) {
 // garbagePod creates a pod of nobody for a while, maybe as one of a gang's.
 func (w *soak) garbagePod() bool {
 	w.made++
-	g := &madeGang{name: fmt.Sprint("junk", w.made), space: fmt.Sprint("team-", w.draw.IntN(3)), pods: 1, gpus: 1}
+	g := &madeGang{name: fmt.Sprint("junk", w.made), space: fmt.Sprint("team-", w.draw.IntN(soakSpaces)), pods: 1, gpus: 1}
 	pod := g.pod(0)
 	set := func(r corev1.ResourceName, values ...string) {
 		q := resource.MustParse(values[w.draw.IntN(len(values))])

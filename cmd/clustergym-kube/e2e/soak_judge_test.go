@@ -190,14 +190,14 @@ func (r *rules) askEvict(c *call, pod *corev1.Pod) {
 	r.inEpoch++
 	yields := func(to class) bool {
 		own := classOf(pod)
-		return r.w.play.across || to.space == own.space || to.priority > own.priority
+		return to.priority > own.priority || to.priority == own.priority && (r.w.play.across || to.space == own.space)
 	}
 	wanted := false
 	for _, other := range r.w.pods {
 		wanted = wanted || unbound(other) && yields(classOf(other))
 	}
 	for to, at := range r.waiting {
-		wanted = wanted || !r.known(at) && yields(to)
+		wanted = wanted || time.Since(at) < longAgo && !r.known(at) && yields(to)
 	}
 	switch {
 	case !g.whole && r.known(g.wholeLeft):

@@ -12,6 +12,8 @@ import (
 const (
 	// notice is the time within which the program has noticed a change and made a round, unless a fault hinders it.
 	notice = 4 * time.Second
+	// longAgo is the time after which no round is under way that saw a change otherwise, whatever the faults.
+	longAgo = 15 * time.Second
 	// oneRound is the longest time that the writes of one round take.
 	oneRound = 30 * time.Second
 	// early is by how much the checker may see a gang partly bound later than the program does.

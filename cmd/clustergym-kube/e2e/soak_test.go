@@ -23,13 +23,14 @@ var (
 )
 
 const (
-	soakPiece = 100
-	soakNodes = 5
-	soakGangs = 12                     // most gangs that have not ended
-	soakCalm  = 25                     // faults between two calm periods
-	soakGang  = 3 * time.Second        // the flag --gang-deadline
-	soakLoss  = 2 * soakGang           // the flag --loss-deadline
-	soakPause = 300 * time.Millisecond // longest pause between two faults
+	soakPiece               = 100
+	soakNodes               = 5
+	soakGangs               = 12                     // most gangs that have not ended
+	soakSpaces, soakClasses = 6, 3                   // namespaces, and priorities
+	soakCalm                = 25                     // faults between two calm periods
+	soakGang                = 3 * time.Second        // the flag --gang-deadline
+	soakLoss                = 2 * soakGang           // the flag --loss-deadline
+	soakPause               = 300 * time.Millisecond // longest pause between two faults
 )
 
 // soakPlay is a policy with the limits that a piece of the soak runs it with.
@@ -40,7 +41,7 @@ type soakPlay struct {
 	elect  bool // two replicas, of which one leads
 }
 
-var plays = []soakPlay{{"srtf", 6, true, false}, {"srsf:evict=true", 4, false, false}, {"srtf", 4, false, true}, {"fjf", 0, false, false}}
+var plays = []soakPlay{{"srtf", 2, true, false}, {"srtf", 4, false, false}, {"srsf:evict=true", 2, false, true}, {"fjf", 0, false, false}}
 
 func (p soakPlay) flags() []string {
 	flags := []string{
@@ -136,10 +137,13 @@ type undo struct {
 
 func newSoak(t *testing.T, seed uint64, p soakPlay) *soak {
 	c := withNodes(t, soakNodes)
-	for n := range 3 {
+	for n := range soakSpaces {
 		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("team-", n)}}
 		if _, err := c.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
+		}
+		if n >= soakClasses {
+			continue
 		}
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("class-", n)}, Value: int32(n)}
 		if _, err := c.Client.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
@@ -154,9 +158,9 @@ func newSoak(t *testing.T, seed uint64, p soakPlay) *soak {
 	gangs := rand.New(rand.NewPCG(seed, 25))
 	w.load = &load{k: w.checker, open: soakGangs, every: 50 * time.Millisecond, draw: gangs, vary: func(g *madeGang) {
 		g.again = map[int]int{}
-		g.space, g.pods = fmt.Sprint("team-", gangs.IntN(3)), 1+gangs.IntN(6)
+		g.space, g.pods = fmt.Sprint("team-", gangs.IntN(soakSpaces)), 1+gangs.IntN(6)
 		g.together = time.Duration(500+gangs.IntN(10_000)) * time.Millisecond
-		class, estimate := fmt.Sprint("class-", gangs.IntN(3)), time.Duration(1+gangs.IntN(600))*time.Second
+		class, estimate := fmt.Sprint("class-", gangs.IntN(soakClasses)), time.Duration(1+gangs.IntN(600))*time.Second
 		g.edit = func(pod *corev1.Pod) {
 			pod.Spec.PriorityClassName = class
 			pod.Annotations["clustergym.dev/estimate"] = estimate.String()
