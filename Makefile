@@ -30,7 +30,7 @@ NESTED := examples studies $(KUBE)
 
 # The Kubernetes that tests run against, as the go.mod of its module asks.
 KUBEASSETS := bin/kube
-KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go)
+KUBEASSETS_SOURCE := $(addprefix $(KUBE)/kubeassets/,go.mod go.sum main.go kueue/go.mod kueue/go.sum)
 KUBEASSETS_STAMP := $(KUBEASSETS)/.built-$(shell cat $(KUBEASSETS_SOURCE) | sha256sum | cut -c1-16)
 E2EFLAGS ?= # for example -run Leader
 
@@ -243,7 +243,8 @@ vuln: ## look the modules and the toolchain up in the Go vulnerability database
 kubeassets: $(KUBEASSETS_STAMP) ## build the Kubernetes that tests run against
 
 # One file is all the programs of Kubernetes, by the name it is called by. KWOK is the module's tool; what it is told to do with
-# nodes and pods comes from the folder of its module.
+# nodes and pods comes from the folder of its module. Kueue needs another version of Kubernetes, and so a module of its own, from
+# whose folder the definitions of its resources come.
 $(KUBEASSETS_STAMP):
 	mkdir -p $(KUBEASSETS) && rm -rf $(KUBEASSETS)/stages $(KUBEASSETS)/.built-*
 	cd $(KUBE)/kubeassets && version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes) && \
@@ -254,6 +255,9 @@ $(KUBEASSETS_STAMP):
 	done
 	stages=$$(cd $(KUBE)/kubeassets && $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && \
 	  install -D -m 644 -t $(KUBEASSETS)/stages "$$stages"/{node/fast,node/heartbeat-with-lease,pod/fast}/*-*.yaml
+	cd $(KUBE)/kubeassets/kueue && $(GO) build -trimpath -ldflags '-s -w' -o $(CURDIR)/$(KUBEASSETS)/ tool
+	resources=$$(cd $(KUBE)/kubeassets/kueue && $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components/crd && \
+	  $(KUBEASSETS)/kubectl kustomize "$$resources" > $(KUBEASSETS)/kueue.yaml
 	touch $@
 
 e2e: kubeassets ## try the scheduler for Kubernetes end to end
