@@ -45,17 +45,43 @@ func TestBackfill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		log := run(t, sim.Config{Cluster: cluster.Uniform(1, 4)}, c.jobs, p, 1)
-		for i := range log.Records {
-			if r := &log.Records[i]; r.Kind == sim.Start {
-				got = append(got, r.At.String()+" "+string(rune('0'+r.Job)))
-			}
-		}
-		if all := strings.Join(got, ", "); all != c.want {
-			t.Errorf("%s: starts %s, want %s", c.name, all, c.want)
+		if got := starts(run(t, sim.Config{Cluster: cluster.Uniform(1, 4)}, c.jobs, p, 1)); got != c.want {
+			t.Errorf("%s: starts %s, want %s", c.name, got, c.want)
 		}
 	}
+}
+
+// TestBackfillOnNamedServers uses two servers of 4 GPUs. Job 1 may only use server 0, where all GPUs are free when job 0 ends at 20s.
+// Jobs 2 and 4 may only use server 0, too: job 4 would end in time, and job 2 would not. Job 3 may only use server 1.
+func TestBackfillOnNamedServers(t *testing.T) {
+	const s = time.Second
+	on := func(server cluster.ServerID, submit, work time.Duration, workers int32) job {
+		j := job{Work: work}
+		j.Submit, j.Workers, j.Estimate, j.Request.GPUMilli = submit, workers, work, cluster.WholeGPU
+		j.Where = cluster.NewServerSet(2)
+		j.Where.Add(server)
+		return j
+	}
+	jobs := []job{on(0, 0, 20*s, 3), on(0, s, 8*s, 4), on(0, 2*s, 30*s, 1), on(1, 3*s, 30*s, 1), on(0, 4*s, 10*s, 1)}
+	p, err := New("fifo:backfill=easy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := run(t, sim.Config{Cluster: cluster.Uniform(2, 4)}, jobs, p, 1)
+	if got, want := starts(log), "0s 0, 3s 3, 4s 4, 20s 1, 28s 2"; got != want {
+		t.Errorf("starts %s, want %s", got, want)
+	}
+}
+
+// starts returns when which job starts.
+func starts(log *sim.Log) string {
+	var all []string
+	for i := range log.Records {
+		if r := &log.Records[i]; r.Kind == sim.Start {
+			all = append(all, r.At.String()+" "+string(rune('0'+r.Job)))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // TestBackfillKeepsItsPromise checks on one server, with true estimates, that fifo:backfill=easy starts every job no later

@@ -60,11 +60,14 @@ type release struct {
 func (h *Shadow) Look(s *View) { h.LookBy(s, s.Left) }
 
 // LookBy is Look with other predictions: left returns how much longer a running job runs, or Never.
-func (h *Shadow) LookBy(s *View, left func(JobID) time.Duration) {
-	h.free, h.ends = s.FreeTotal()*WholeGPU, h.ends[:0]
+func (h *Shadow) LookBy(s *View, left func(JobID) time.Duration) { h.LookOn(s, nil, left) }
+
+// LookOn is LookBy for the GPUs of a set of servers alone; nil stands for all servers.
+func (h *Shadow) LookOn(s *View, where *ServerSet, left func(JobID) time.Duration) {
+	h.free, h.ends = s.freeOn(where)*WholeGPU, h.ends[:0]
 	for _, id := range s.running {
 		if left := left(id); left != Never {
-			h.ends = append(h.ends, release{left, s.Placement(id).GPUMilli()})
+			h.ends = append(h.ends, release{left, s.Placement(id).GPUMilliOn(where)})
 		}
 	}
 	slices.SortFunc(h.ends, func(a, b release) int { return cmp.Compare(a.left, b.left) })
@@ -73,6 +76,19 @@ func (h *Shadow) LookBy(s *View, left func(JobID) time.Duration) {
 		free += h.ends[i].free
 		h.ends[i].free = free
 	}
+}
+
+// freeOn returns the number of GPUs that no job uses, on those servers of a set that are open to training jobs.
+func (s *View) freeOn(where *ServerSet) (free int64) {
+	if where == nil {
+		return s.FreeTotal()
+	}
+	for id := range where.All() {
+		if s.Open(id) {
+			free += int64(s.FreeGPUs(id))
+		}
+	}
+	return free
 }
 
 // Free returns the thousandths of GPUs that are free now.

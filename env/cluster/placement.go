@@ -20,10 +20,14 @@ func (p Placement) Workers() int32 {
 }
 
 // GPUMilli returns what the gang holds, in thousandths of a GPU.
-func (p Placement) GPUMilli() int64 {
-	milli := int64(0)
+func (p Placement) GPUMilli() int64 { return p.GPUMilliOn(nil) }
+
+// GPUMilliOn returns what the gang holds on the servers of a set, in thousandths of a GPU. A nil set contains all servers.
+func (p Placement) GPUMilliOn(where *ServerSet) (milli int64) {
 	for i := range p {
-		milli += int64(p[i].Workers) * int64(p[i].GPUMilli)
+		if where == nil || where.Has(p[i].Server) {
+			milli += int64(p[i].Workers) * int64(p[i].GPUMilli)
+		}
 	}
 	return milli
 }

@@ -40,6 +40,19 @@ func (s *ServerSet) Has(id ServerID) bool {
 	return int(id/64) < len(s.bits) && s.bits[id/64]>>(id%64)&1 != 0
 }
 
+// Meets reports whether the sets share a server. A nil set contains all servers.
+func (s *ServerSet) Meets(other *ServerSet) bool {
+	if s == nil || other == nil {
+		return true
+	}
+	for i := range min(len(s.bits), len(other.bits)) {
+		if s.bits[i]&other.bits[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // All returns an iterator over the servers of the set, ascending.
 func (s *ServerSet) All() iter.Seq[ServerID] {
 	return func(yield func(ServerID) bool) {
