@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
@@ -43,7 +45,7 @@ func TestReplay(t *testing.T) {
 	decisions := filepath.Join(c.Logs, "decisions.jsonl")
 	s := run(t, c, "clustergym-kube", "--mode=live", "--policy="+replayPolicy, "--decision-log="+decisions,
 		"--gang-deadline="+replayGangDeadline.String())
-	watch := watchGangs(t, c, jobs)
+	watch := watchGangs(t, c, metav1.NamespaceDefault, jobs, nil)
 	t.Logf("%s: it will take %v", of, predicted.makespan().Round(time.Second))
 
 	began := time.Now()

@@ -21,11 +21,17 @@ type prediction struct {
 // predict simulates the jobs on a cluster in which a job runs equally long anywhere.
 func predict(t *testing.T, name string, nodes int, jobs []trace.Job) *prediction {
 	t.Helper()
+	return predictOn(t, name, cluster.Uniform(nodes, nodeGPUs), jobs)
+}
+
+// predictOn simulates the jobs on any cluster.
+func predictOn(t *testing.T, name string, on cluster.Spec, jobs []trace.Job) *prediction {
+	t.Helper()
 	p, err := new(policy.Finder).Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return play(t, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(nodes, nodeGPUs)}, Jobs: jobs}, anew{p})
+	return play(t, sim.Episode{Config: sim.Config{Cluster: on}, Jobs: jobs}, anew{p})
 }
 
 // play simulates an episode, in which all jobs must end.

@@ -16,6 +16,7 @@ type replayed struct {
 	window    replayWindow
 	jobs      []gangJob
 	lives     []*gangLife
+	admitted  []*jobLife // if the gangs are Jobs
 	began     time.Time
 	predicted *prediction // for the planned jobs
 	measured  *prediction // for the jobs of asMeasured

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,11 +18,12 @@ import (
 
 // gangLife contains when a gang reached each state, as a watch of its pods shows it.
 type gangLife struct {
-	made         time.Time // when its last pod was created
+	made         time.Time // when its last pod was created, or its Job
 	first, bound time.Time // when its first and its last pod were bound
 	running      time.Time // when its last pod ran
 	ended        time.Time // when its last pod ended
-	left         int       // number of pods that have not ended
+	pods, left   int       // number of its pods, and of those that have not ended
+	ran          []string  // names of the pods that have run
 }
 
 // gangWatch sees every change of every pod in order, unlike a cache, and records faults: a pod that changes its node, a node with
@@ -30,6 +32,7 @@ type gangWatch struct {
 	done   chan struct{} // closed when all pods have ended or the watch fails
 	ended  chan struct{}
 	cancel context.CancelFunc
+	whole  func(gang string, pods []string) // is called when all pods of a gang run; may be nil
 
 	gangs  map[string]*gangLife
 	order  []*gangLife
@@ -52,20 +55,22 @@ func newGangWatch(jobs []gangJob) *gangWatch {
 		gangs: map[string]*gangLife{}, pods: map[types.UID]*podLife{}, used: map[string]int64{},
 	}
 	for i := range jobs {
-		life := &gangLife{left: int(jobs[i].pods)}
+		life := &gangLife{pods: int(jobs[i].pods), left: int(jobs[i].pods)}
 		w.order, w.gangs[jobs[i].Name] = append(w.order, life), life
 		w.left += life.left
 	}
 	return w
 }
 
-// watchGangs starts a watch, before the jobs' pods are created.
-func watchGangs(t *testing.T, c *kubetest.Cluster, jobs []gangJob) *gangWatch {
+// watchGangs starts a watch of a namespace, before the jobs' pods are created in it. It calls whole, which may be nil, when all
+// pods of a gang run.
+func watchGangs(t *testing.T, c *kubetest.Cluster, namespace string, jobs []gangJob, whole func(gang string, pods []string)) *gangWatch {
 	t.Helper()
 	w := newGangWatch(jobs)
+	w.whole = whole
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancel = cancel
-	pods := c.Client.CoreV1().Pods(metav1.NamespaceDefault)
+	pods := c.Client.CoreV1().Pods(namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -118,12 +123,11 @@ func (w *gangWatch) fault(format string, args ...any) {
 // see processes a change.
 func (w *gangWatch) see(change watch.EventType, pod *corev1.Pod, now time.Time) {
 	w.events++
-	group := pod.Spec.SchedulingGroup
-	if group == nil || group.PodGroupName == nil || w.gangs[*group.PodGroupName] == nil {
+	gang, was := w.gangs[gangNamed(pod)], w.pods[pod.UID]
+	if gang == nil {
 		w.fault("pod %s is of no gang of the window", pod.Name)
 		return
 	}
-	gang, was := w.gangs[*group.PodGroupName], w.pods[pod.UID]
 	if was == nil {
 		was = &podLife{phase: corev1.PodPending}
 		w.pods[pod.UID] = was
@@ -139,6 +143,9 @@ func (w *gangWatch) see(change watch.EventType, pod *corev1.Pod, now time.Time) 
 	}
 	if was.phase == corev1.PodPending {
 		gang.running = now
+		if gang.ran = append(gang.ran, pod.Name); len(gang.ran) == gang.pods && w.whole != nil {
+			w.whole(gangNamed(pod), gang.ran)
+		}
 	}
 	if was.phase = pod.Status.Phase; was.phase == corev1.PodSucceeded {
 		w.used[was.node] -= gpusOf(pod)
@@ -146,6 +153,14 @@ func (w *gangWatch) see(change watch.EventType, pod *corev1.Pod, now time.Time) 
 		gang.left--
 		w.left--
 	}
+}
+
+// gangNamed returns the name of a pod's PodGroup or, if it has none, of its Job.
+func gangNamed(pod *corev1.Pod) string {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return *group.PodGroupName
+	}
+	return pod.Labels[batchv1.JobNameLabel]
 }
 
 // seeNode processes the node of a pod.
@@ -179,28 +194,32 @@ func TestGangWatchFindsFaults(t *testing.T) {
 	}
 	const pending, running, succeeded = corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded
 	for _, c := range []struct {
-		name string
-		pods []*corev1.Pod
-		want string
+		name        string
+		pods        []*corev1.Pod
+		want, whole string
 	}{
 		{"two pods, one after the other", []*corev1.Pod{
 			pod("a", "", pending, 8), pod("b", "", pending, 8), pod("a", "x", pending, 8), pod("a", "x", running, 8),
 			pod("a", "x", succeeded, 8), pod("b", "x", running, 8), pod("b", "x", succeeded, 8),
-		}, ""},
-		{"a pod on two nodes", []*corev1.Pod{pod("a", "x", pending, 1), pod("a", "y", pending, 1)}, "was on x and is on \"y\""},
-		{"a node with too many", []*corev1.Pod{pod("a", "x", pending, 5), pod("b", "x", pending, 4)}, "makes it 9"},
-		{"a pod that fails", []*corev1.Pod{pod("a", "x", corev1.PodFailed, 1)}, "in phase Failed"},
+		}, "", "job-000[a b]"},
+		{"a pod on two nodes", []*corev1.Pod{pod("a", "x", pending, 1), pod("a", "y", pending, 1)}, "was on x and is on \"y\"", ""},
+		{"a node with too many", []*corev1.Pod{pod("a", "x", pending, 5), pod("b", "x", pending, 4)}, "makes it 9", ""},
+		{"a pod that fails", []*corev1.Pod{pod("a", "x", corev1.PodFailed, 1)}, "in phase Failed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := gangJob{pods: 2}
 			job.Name = name
-			w := newGangWatch([]gangJob{job})
+			w, whole := newGangWatch([]gangJob{job}), ""
+			w.whole = func(gang string, pods []string) { whole += fmt.Sprint(gang, pods) }
 			for _, p := range c.pods {
 				w.see(watch.Modified, p, time.Unix(0, 0))
 			}
 			got := strings.Join(w.faults, "; ")
 			if c.want == "" && (got != "" || w.left != 0 || w.used["x"] != 0) || !strings.Contains(got, c.want) {
 				t.Errorf("faults %q, %d pods left, %d GPUs used, want %q", got, w.left, w.used["x"], c.want)
+			}
+			if whole != c.whole {
+				t.Errorf("whole are %q, want %q", whole, c.whole)
 			}
 		})
 	}

@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	sigyaml "sigs.k8s.io/yaml"
 )
 
 // kueueFiles are the files of Kueue in the folder of the Kubernetes programs: its manager, and the definitions of its resources.
@@ -27,20 +32,33 @@ kind: Secret
 metadata: {name: kueue-webhook-server-cert, namespace: ` + kueueNamespace + `}
 `
 
+// NeedKueue skips the test unless Kueue was built. CI does not build it either: make beside builds it and runs these tests.
+func NeedKueue(tb testing.TB) {
+	tb.Helper()
+	for _, name := range []string{kueueProgram, kueueDefinitions} {
+		if path := filepath.Join(Assets(tb), name); !exists(path) {
+			tb.Skipf("no Kueue: %s is missing: make beside builds it and runs this test", path)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // Kueue installs Kueue and starts its manager, which admits suspended batch/v1 Jobs that name a queue. The manager is the
 // unchanged program; only its admission webhooks are not registered. So nothing defaults and validates the objects, and Jobs have
 // to be created suspended.
 func (c *Cluster) Kueue() *Process {
 	c.tb.Helper()
-	require(c.tb, c.assets, "run make kubeassets", kueueProgram, kueueDefinitions)
-	definitions := filepath.Join(c.assets, kueueDefinitions)
-	for _, args := range [][]string{
-		{"apply", "--server-side", "-f", definitions},
-		{"wait", "--for=condition=Established", "-f", definitions, "--timeout=60s"},
-	} {
-		if _, err := c.Kubectl(args...); err != nil {
-			c.tb.Fatalf("kubetest: define the resources of Kueue: %v", err)
-		}
+	definitions, err := kueueResources(filepath.Join(c.assets, kueueDefinitions))
+	if err != nil {
+		c.tb.Fatalf("kubetest: %v", err)
+	}
+	c.Apply(definitions)
+	if _, err := c.Kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
+		c.tb.Fatalf("kubetest: define the resources of Kueue: %v", err)
 	}
 	c.Apply(kueueObjects)
 	certificates := c.kueueCertificates()
@@ -55,6 +73,40 @@ func (c *Cluster) Kueue() *Process {
 		return p, func(ctx context.Context) error { return healthy(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", port)) }
 	})
 	return p
+}
+
+// kueueResources returns the definitions of Kueue's resources in a file, so that only the stored version of each is served: the API
+// server would ask a webhook to convert objects to others.
+func kueueResources(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for i, document := range strings.Split(string(text), "\n---\n") {
+		crd := map[string]any{}
+		if err := sigyaml.Unmarshal([]byte(document), &crd); err != nil {
+			return "", fmt.Errorf("read definition %d of %s: %w", i, path, err)
+		}
+		versions, _, err := unstructured.NestedSlice(crd, "spec", "versions")
+		if err != nil {
+			return "", fmt.Errorf("read definition %d of %s: %w", i, path, err)
+		}
+		for _, version := range versions {
+			if version, ok := version.(map[string]any); ok {
+				version["served"] = version["storage"]
+			}
+		}
+		if err := unstructured.SetNestedSlice(crd, versions, "spec", "versions"); err != nil {
+			return "", err
+		}
+		fixed, err := sigyaml.Marshal(crd)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&all, "---\n%s", fixed)
+	}
+	return all.String(), nil
 }
 
 // kueueConfig is Kueue's configuration, with the limits of requests to the API server of its release. It serves no metrics.

@@ -16,6 +16,7 @@ import (
 // complete.
 func TestKueue(t *testing.T) {
 	t.Parallel()
+	kubetest.NeedKueue(t)
 	c := kubetest.Start(t, kubetest.Options{})
 	c.KWOK(2)
 	c.ControllerManager("job")
