@@ -13,8 +13,8 @@ import (
 type Reservation struct {
 	made  bool
 	where *cluster.ServerSet // the servers that the job names; nil if it names none
-	until time.Duration // time until enough GPUs are free for the job, by predictions; cluster.Never if they will not be
-	spare int64         // thousandths of GPUs that will be free then and that the job does not need
+	until time.Duration      // time until enough GPUs are free for the job, by predictions; cluster.Never if they will not be
+	spare int64              // thousandths of GPUs that will be free then and that the job does not need
 	when  cluster.Shadow
 }
 

@@ -75,8 +75,8 @@ func (c *Cluster) Kueue() *Process {
 	return p
 }
 
-// kueueResources returns the definitions of Kueue's resources in a file, so that only the stored version of each is served: the API
-// server would ask a webhook to convert objects to others.
+// kueueResources returns the definitions of Kueue's resources in a file, so that only the stored version of each is served: the
+// API server would ask a webhook to convert objects to others.
 func kueueResources(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
