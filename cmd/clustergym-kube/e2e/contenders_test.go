@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,14 +101,15 @@ func sideBySide(t *testing.T, w replayWindow, jobs []gangJob, contenders []conte
 		}
 	}
 	for k, who := range contenders {
-		limit := time.After(time.Until(began.Add(2*all[k].predicted.makespan() + 2*time.Minute)))
+		limit, cancel := context.WithDeadline(t.Context(), began.Add(2*all[k].predicted.makespan()+2*time.Minute))
 		for _, done := range []<-chan struct{}{watches[k].done, admissions[k].done} {
 			select {
 			case <-done:
-			case <-limit:
+			case <-limit.Done():
 				t.Errorf("%s: it takes far longer than it should", who.name)
 			}
 		}
+		cancel()
 		all[k].began, all[k].lives, all[k].admitted = began, watches[k].close(t), admissions[k].close(t)
 		for i, job := range all[k].admitted {
 			all[k].lives[i].made = job.made // the time until the job controller has made pods is waiting, too
