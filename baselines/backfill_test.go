@@ -58,8 +58,9 @@ func TestBackfillOnNamedServers(t *testing.T) {
 	on := func(server cluster.ServerID, submit, work time.Duration, workers int32) job {
 		j := job{Work: work}
 		j.Submit, j.Workers, j.Estimate, j.Request.GPUMilli = submit, workers, work, cluster.WholeGPU
-		j.Where = cluster.NewServerSet(2)
+		j.Where = cluster.NewServerSet(8)
 		j.Where.Add(server)
+		j.Where.Add(server + 4) // which the cluster does not have
 		return j
 	}
 	jobs := []job{on(0, 0, 20*s, 3), on(0, s, 8*s, 4), on(0, 2*s, 30*s, 1), on(1, 3*s, 30*s, 1), on(0, 4*s, 10*s, 1)}

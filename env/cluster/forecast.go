@@ -83,8 +83,8 @@ func (s *View) freeOn(where *ServerSet) (free int64) {
 	if where == nil {
 		return s.FreeTotal()
 	}
-	for id := range where.All() {
-		if s.Open(id) {
+	for id := range ServerID(s.Servers()) { // the set may have numbers that the cluster has no servers for
+		if where.Has(id) && s.Open(id) {
 			free += int64(s.FreeGPUs(id))
 		}
 	}
