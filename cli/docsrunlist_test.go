@@ -70,6 +70,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/scale.md", "kubectl", "", "it needs a real cluster: TestCommandsForClustersAreMarked"},
 	{"docs/seeing.md", "clustergym", "", "TestWhatThePageOnSeeingSaysIsSo compares what they print"},
 	{"docs/reliability.md", "go test -C cmd/clustergym-kube/control", "", "it takes a minute; make soak runs it"},
+	{"docs/reliability.md", "go test -C cmd/clustergym-kube/e2e", "", "it takes half an hour and needs make kubeassets; make soak-api runs it"},
 	{"docs/snapshots.md", "clustergym snapshot", "", "TestTheSnapshotsPage compares what they print"},
 	{"docs/snapshots.md", "clustergym whatif --snapshot cluster.json --policy sjfskip --quota", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy fifo", "", "TestTheSnapshotsPage compares what it prints"},
