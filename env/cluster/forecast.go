@@ -57,12 +57,10 @@ type release struct {
 }
 
 // Look reads the running jobs. Call it again after the state has changed.
-func (h *Shadow) Look(s *View) { h.LookBy(s, s.Left) }
+func (h *Shadow) Look(s *View) { h.LookOn(s, nil, s.Left) }
 
-// LookBy is Look with other predictions: left returns how much longer a running job runs, or Never.
-func (h *Shadow) LookBy(s *View, left func(JobID) time.Duration) { h.LookOn(s, nil, left) }
-
-// LookOn is LookBy for the GPUs of a set of servers alone; nil stands for all servers.
+// LookOn is Look for the GPUs of a set of servers alone, nil for all servers, and with other predictions: left returns how much
+// longer a running job runs, or Never.
 func (h *Shadow) LookOn(s *View, where *ServerSet, left func(JobID) time.Duration) {
 	h.free, h.ends = s.freeOn(where)*WholeGPU, h.ends[:0]
 	for _, id := range s.running {
