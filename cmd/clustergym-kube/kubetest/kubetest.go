@@ -68,15 +68,7 @@ func Assets(tb testing.TB) string {
 		dir, how = filepath.Join(root, "bin", "kube"), "run make kubeassets"
 	}
 	dir = absolute(tb, dir)
-	require(tb, dir, how, programs...)
-	return dir
-}
-
-// require skips the test if a file is missing in the folder of the Kubernetes programs, or fails it if CI=true. The parameter how
-// says how to get the file.
-func require(tb testing.TB, dir, how string, names ...string) {
-	tb.Helper()
-	for _, name := range names {
+	for _, name := range programs {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			missing := fmt.Sprintf("kubetest: no Kubernetes to test against: want %s in %s, %s: %v", name, dir, how, err)
 			if os.Getenv("CI") == "true" {
@@ -85,6 +77,7 @@ func require(tb testing.TB, dir, how string, names ...string) {
 			tb.Skip(missing)
 		}
 	}
+	return dir
 }
 
 // absolute returns the absolute form of a path, because the programs run in another working folder.
