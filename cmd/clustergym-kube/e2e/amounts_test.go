@@ -65,7 +65,7 @@ func TestAmountsPay(t *testing.T) {
 		}
 		again := predictAmounts(t, r.policy, r.most, w.nodes, reportEvery, simulated(arrived))
 		r.predicted = again.meanJCT()
-		t.Logf("mean wait %.0f s in the simulator", again.meanWait().Seconds()*float64(w.speed))
+		t.Logf("mean wait %.0f s in the simulator", meanOf(len(arrived), again.wait).Seconds()*float64(w.speed))
 		gap := float64(r.measured)/float64(r.predicted) - 1
 		t.Logf("%s (%s): mean JCT %.0f s on the cluster, %.0f s in the simulator, %+.1f %%; %.0f s with arrivals as planned", r.name, r.policy,
 			r.measured.Seconds()*float64(w.speed), r.predicted.Seconds()*float64(w.speed), 100*gap, r.planned.Seconds()*float64(w.speed))
@@ -110,13 +110,10 @@ func (w *replayWindow) playAmounts(t *testing.T, policy, bounds string, makespan
 	if f.fault != nil || f.left > 0 {
 		t.Fatalf("%d jobs have not ended: %v", f.left, f.fault)
 	}
-	sum, waits := time.Duration(0), time.Duration(0)
-	for i := range jobs {
-		j := f.jobs["default/"+jobs[i].Name]
-		sum += j.ended.Sub(began.Add(jobs[i].Submit))
-		waits += j.started.Sub(began.Add(jobs[i].Submit))
-	}
-	t.Logf("mean wait %.0f s", waits.Seconds()*float64(w.speed)/float64(len(jobs)))
+	after := func(i int, at time.Time) time.Duration { return at.Sub(began.Add(jobs[i].Submit)) }
+	job := func(i int) *fakeJob { return f.jobs["default/"+jobs[i].Name] }
+	waits := meanOf(len(jobs), func(i int) time.Duration { return after(i, job(i).started) })
+	t.Logf("mean wait %.0f s", waits.Seconds()*float64(w.speed))
 	t.Logf("rounds: %s in %s s; decisions: %s in %s s", s.metric(t, "clustergym_kube_round_seconds_count"),
 		s.metric(t, "clustergym_kube_round_seconds_sum"), s.metric(t, "clustergym_decision_seconds_count"),
 		s.metric(t, "clustergym_decision_seconds_sum"))
@@ -133,7 +130,7 @@ func (w *replayWindow) playAmounts(t *testing.T, policy, bounds string, makespan
 	if resized := s.metric(t, `clustergym_kube_resized_total{result="ok"}`); (resized == "0") != (bounds == "") {
 		t.Errorf("%s pods resized within the bounds %q", resized, bounds)
 	}
-	return sum / time.Duration(len(jobs))
+	return meanOf(len(jobs), func(i int) time.Duration { return after(i, job(i).ended) })
 }
 
 // grantAmounts creates the control ConfigMap with bounds on what pods may hold.

@@ -103,21 +103,3 @@ func predictAmounts(t *testing.T, name string, most float64, nodes int, every ti
 		Cluster: spec, Physics: model, Hidden: sim.Hidden{Speeds: true, Models: sim.NoName}, Readings: sim.Readings{Interval: every},
 	}}, newLearning(t, name, most))
 }
-
-// meanJCT returns the mean time from submission to end.
-func (p *prediction) meanJCT() time.Duration {
-	sum := time.Duration(0)
-	for i := range p.jobs {
-		sum += p.ends[i] - p.jobs[i].Submit
-	}
-	return sum / time.Duration(len(p.jobs))
-}
-
-// meanWait returns the mean time from submission to start.
-func (p *prediction) meanWait() time.Duration {
-	sum := time.Duration(0)
-	for i := range p.jobs {
-		sum += p.wait(i)
-	}
-	return sum / time.Duration(len(p.jobs))
-}

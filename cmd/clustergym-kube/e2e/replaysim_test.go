@@ -71,6 +71,21 @@ func (p *prediction) makespan() (last time.Duration) {
 // wait returns how long a job waits.
 func (p *prediction) wait(i int) time.Duration { return p.starts[i] - p.jobs[i].Submit }
 
+// jct returns the time from a job's submission to its end.
+func (p *prediction) jct(i int) time.Duration { return p.ends[i] - p.jobs[i].Submit }
+
+// meanJCT returns the mean time from submission to end.
+func (p *prediction) meanJCT() time.Duration { return meanOf(len(p.jobs), p.jct) }
+
+// meanOf returns the mean of a duration over n jobs.
+func meanOf(n int, of func(i int) time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for i := range n {
+		sum += of(i)
+	}
+	return sum / time.Duration(n)
+}
+
 // anew is a scheduler that uses a policy as clustergym-kube does without --preemptions-per-hour: it creates a new scheduler for
 // every decision and never stops a running job.
 type anew struct{ *policy.Policy }

@@ -65,13 +65,7 @@ var gapParts = []gapPart{
 }
 
 // mean returns the mean of a duration over all jobs.
-func (r *replayed) mean(of func(i int) time.Duration) time.Duration {
-	sum := time.Duration(0)
-	for i := range r.jobs {
-		sum += of(i)
-	}
-	return sum / time.Duration(len(r.jobs))
-}
+func (r *replayed) mean(of func(i int) time.Duration) time.Duration { return meanOf(len(r.jobs), of) }
 
 // seconds formats a duration on the cluster's clock in seconds of the trace's clock.
 func (r *replayed) seconds(d time.Duration) string {
@@ -92,8 +86,7 @@ func (r *replayed) table() string {
 	rows := [][]string{
 		{"of the trace's seconds", "cluster", "simulator", "gap", "simulator, of jobs as measured"},
 		row("makespan", r.jct(last)+r.jobs[last].Submit, r.predicted.makespan(), r.measured.makespan()),
-		row("mean JCT", r.mean(r.jct),
-			r.mean(func(i int) time.Duration { return r.predicted.ends[i] - r.jobs[i].Submit }),
+		row("mean JCT", r.mean(r.jct), r.predicted.meanJCT(),
 			r.mean(func(i int) time.Duration { return r.measured.ends[i] - r.jobs[i].Submit })),
 		row("mean wait", r.mean(func(i int) time.Duration { return r.late(i) + r.wait(i) }),
 			r.mean(r.predicted.wait), r.mean(func(i int) time.Duration { return r.late(i) + r.measured.wait(i) })),
@@ -117,7 +110,7 @@ func (r *replayed) lastToEnd() (last int) {
 func (r *replayed) parts() string {
 	last := r.lastToEnd()
 	ended := r.predicted.ends[last]
-	jct := r.mean(func(i int) time.Duration { return r.jct(i) - (r.predicted.ends[i] - r.jobs[i].Submit) })
+	jct := r.mean(func(i int) time.Duration { return r.jct(i) - r.predicted.jct(i) })
 	rows := [][]string{
 		{"what the gaps consist of, the first three that of the wait", "mean JCT", "on the clock", "last job's end"},
 		{"all", r.seconds(jct), clock(jct), r.seconds(r.jct(last) + r.jobs[last].Submit - ended)},
