@@ -3,7 +3,6 @@ package control
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -68,11 +68,7 @@ func TestSoak(t *testing.T) {
 			break
 		}
 	}
-	var text strings.Builder
-	for _, kind := range slices.Sorted(maps.Keys(total)) {
-		fmt.Fprintf(&text, "%7d %s\n", total[kind], kind)
-	}
-	t.Logf("%d faults in %d rounds with %d gangs, the longest partly bound for %v; writes %v\n%s", done, rounds, gangs, longest, writes, &text)
+	t.Logf("%d faults in %d rounds with %d gangs, the longest partly bound for %v; writes %v\n%s", done, rounds, gangs, longest, writes, faulttest.Table(total))
 }
 
 // fault makes one random fault. It counts when it takes effect: one of a request does when the program sends one.
@@ -103,19 +99,18 @@ func (w *world) fault() {
 
 // arm lets one of the next requests, and maybe some after it, fail.
 func (w *world) arm() {
-	kinds := []string{killedBefore, killedAfter, unavailable, tooMany, conflict, forbidden, lostBefore, lostAfter, slow, slowLost, firstRival, fillRival}
-	x := &trouble{kind: kinds[w.draw.IntN(len(kinds))], after: w.draw.IntN(6), times: 1}
+	x := &trouble{kind: faulttest.Requests[w.draw.IntN(len(faulttest.Requests))], after: w.draw.IntN(6), times: 1}
 	switch x.kind {
-	case killedBefore, killedAfter:
-	case firstRival:
+	case faulttest.KilledBefore, faulttest.KilledAfter:
+	case faulttest.FirstRival:
 		x.do = func(pod *corev1.Pod, _ string) {
 			if pod != nil && pod.Spec.NodeName == "" {
 				w.rival(pod)
 			}
 		}
-	case fillRival:
+	case faulttest.FillRival:
 		x.do = func(_ *corev1.Pod, node string) { w.take(node) }
-	case slow, slowLost:
+	case faulttest.Slow, faulttest.SlowLost:
 		x.wait = time.Duration(1+w.draw.IntN(40))*time.Second + 7*time.Millisecond // does not end together with a deadline
 		x.times += w.draw.IntN(3)
 	default:

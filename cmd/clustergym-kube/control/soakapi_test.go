@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 )
 
 // client returns a client of the server, through which a program writes. It answers one request at a time.
@@ -26,22 +27,6 @@ func (a *memory) client() *fake.Clientset {
 	})
 	return c
 }
-
-// The faults that a request can meet.
-const (
-	killedBefore = "program killed before a request"
-	killedAfter  = "program killed after a request was carried out"
-	unavailable  = "request refused: unavailable (503)"
-	tooMany      = "request refused: too many (429)"
-	conflict     = "request refused: conflict (409)"
-	forbidden    = "request refused: forbidden (403)"
-	lostBefore   = "request lost"
-	lostAfter    = "answer lost"
-	slow         = "answer slow"
-	slowLost     = "answer slow, and lost"
-	firstRival   = "another scheduler binds the pod first"
-	fillRival    = "another scheduler takes GPUs of the node first"
-)
 
 var (
 	errDead = errors.New("the program has ended")
@@ -72,30 +57,22 @@ func (a *memory) answer(action ktesting.Action) (runtime.Object, error) {
 			time.Sleep(t.wait)
 		}
 	}
-	status := func(code int, reason metav1.StatusReason) error {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: kind}}
+	if status, refused := faulttest.Refusal(kind); refused {
+		return nil, &apierrors.StatusError{ErrStatus: status}
 	}
 	switch kind {
-	case killedBefore:
+	case faulttest.KilledBefore:
 		a.dead = true
 		return nil, errDead
-	case unavailable:
-		return nil, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
-	case tooMany:
-		return nil, status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
-	case conflict:
-		return nil, status(http.StatusConflict, metav1.StatusReasonConflict)
-	case forbidden:
-		return nil, status(http.StatusForbidden, metav1.StatusReasonForbidden)
-	case lostBefore:
+	case faulttest.LostBefore:
 		return nil, errLost
 	}
 	object, err := a.do(action)
 	switch kind {
-	case killedAfter:
+	case faulttest.KilledAfter:
 		a.dead = true
 		return nil, errDead
-	case lostAfter, slowLost:
+	case faulttest.LostAfter, faulttest.SlowLost:
 		return nil, errLost
 	}
 	return object, err

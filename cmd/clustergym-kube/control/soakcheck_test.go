@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -221,5 +222,5 @@ func (k *invariants) excused(g *wanted) bool {
 		return true
 	}
 	_, unread := k.w.maps["ns/"+ledgerName]
-	return unread && k.w.maps["ns/"+ledgerName].Data[stopsKey] == garbageLedger
+	return unread && k.w.maps["ns/"+ledgerName].Data[stopsKey] == faulttest.Ledger
 }

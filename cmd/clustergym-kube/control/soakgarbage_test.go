@@ -2,23 +2,18 @@ package control
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-const garbageLedger = `[1, "two", `
-
-// words are values that no annotation may have.
-var words = []string{"", "-1", "many", "99999999999999999999", "1e9", "\x00\x1b[31m", "{", strings.Repeat("x", 5000), "NaN", "½"}
-
-func (w *world) word() string { return words[w.draw.IntN(len(words))] }
+func (w *world) word() string { return faulttest.Words[w.draw.IntN(len(faulttest.Words))] }
 
 // garbagePod creates a pod of nobody for a while, maybe as one of a gang's.
 func (w *world) garbagePod() bool {
@@ -93,7 +88,7 @@ func (w *world) garbageNode() bool {
 }
 
 func (w *world) garbageLedger() bool {
-	return w.ledgerIs(garbageLedger)
+	return w.ledgerIs(faulttest.Ledger)
 }
 
 // ledgerIs replaces the ledger's text for a while; then it is deleted, as the log asks for.
@@ -101,7 +96,7 @@ func (w *world) ledgerIs(text string) bool {
 	name := metav1.ObjectMeta{Namespace: "ns", Name: ledgerName}
 	w.putMap(&corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{stopsKey: text}})
 	w.until(10, func() {
-		if m := w.maps["ns/"+ledgerName]; m != nil && m.Data[stopsKey] == garbageLedger {
+		if m := w.maps["ns/"+ledgerName]; m != nil && m.Data[stopsKey] == faulttest.Ledger {
 			w.dropMap("ns/" + ledgerName)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 )
 
@@ -135,9 +136,7 @@ func (w *soak) garbagePod() bool {
 	case 3: // as a member of a gang
 		if of := w.some(func(pod *corev1.Pod) bool { return alive(pod) && pod.Labels["scheduling.x-k8s.io/pod-group"] != "" }); of != nil {
 			pod.Namespace, pod.Spec.PriorityClassName = of.Namespace, of.Spec.PriorityClassName
-			for _, key := range []string{"scheduling.x-k8s.io/pod-group"} {
-				pod.Labels[key] = of.Labels[key]
-			}
+			pod.Labels["scheduling.x-k8s.io/pod-group"] = of.Labels["scheduling.x-k8s.io/pod-group"]
 			pod.Annotations["clustergym.dev/min-member"] = of.Annotations["clustergym.dev/min-member"]
 			set(kubetest.GPU, "7")
 		}
@@ -173,8 +172,6 @@ func (w *soak) garbageNode() bool {
 	return true
 }
 
-const garbageLedger = `[1, "two", `
-
 // ledger is the ConfigMap in which the program counts stops, and its key.
 const (
 	ledger   = "clustergym-ledger"
@@ -185,7 +182,7 @@ const (
 func (w *soak) garbageLedger() bool {
 	w.loseLedger(true)
 	maps := w.c.Client.CoreV1().ConfigMaps("default")
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ledger}, Data: map[string]string{stopsKey: garbageLedger}}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ledger}, Data: map[string]string{stopsKey: faulttest.Ledger}}
 	_, err := maps.Update(w.ctx(), m, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = maps.Create(w.ctx(), m, metav1.CreateOptions{})

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 )
 
 // fault makes one random fault. It counts when it takes effect: one of a request does when a replica sends one.
@@ -182,10 +184,10 @@ func (w *soak) rivalFills(c *call) {
 	}
 }
 
-// words are values that no annotation may have.
-var words = []string{"", "-1", "many", "99999999999999999999", "1e9", "\x1b[31m", "{", strings.Repeat("x", 5000), "NaN", "½"}
-
-func (w *soak) word() string { return words[w.draw.IntN(len(words))] }
+// word returns nonsense without the byte 0.
+func (w *soak) word() string {
+	return strings.TrimPrefix(faulttest.Words[w.draw.IntN(len(faulttest.Words))], "\x00")
+}
 
 // garbageAnnotation writes nonsense into an annotation of a pod for a while.
 func (w *soak) garbageAnnotation() bool {

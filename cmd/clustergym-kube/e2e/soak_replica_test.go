@@ -99,8 +99,8 @@ func (w *soak) leader() *replica {
 	return w.rules.holder
 }
 
-// killAny kills the program at any time. Where two replicas run, it mostly spares the one that leads, because the other has to wait for the
-// end of its lease.
+// killAny kills the program at any time. Where two replicas run, it mostly spares the one that leads, because the other has to wait
+// for the end of its lease.
 func (w *soak) killAny() bool {
 	p := w.replicas[w.draw.IntN(len(w.replicas))]
 	if p == w.leader() && w.play.elect && w.draw.IntN(4) > 0 {

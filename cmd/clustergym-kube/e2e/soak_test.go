@@ -14,6 +14,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -44,12 +45,11 @@ type soakPlay struct {
 var plays = []soakPlay{{"srtf", 2, true, false}, {"srtf", 4, false, false}, {"srsf:evict=true", 2, false, true}, {"fjf", 0, false, false}}
 
 func (p soakPlay) flags() []string {
-	flags := []string{
+	return []string{
 		"--mode=live", "--policy=" + p.policy, fmt.Sprint("--preemptions-per-hour=", p.stops),
 		fmt.Sprint("--preempt-across-namespaces=", p.across), fmt.Sprint("--leader-elect=", p.elect),
 		"--gang-deadline=" + soakGang.String(), "--loss-deadline=" + soakLoss.String(), "--period=2s", "--verbose",
 	}
-	return flags
 }
 
 // TestSoak makes random faults on a real API server while gangs come and go, and checks what rules says. After the last fault of a
@@ -76,7 +76,7 @@ func TestSoak(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%+v\n%s", sum, faultTable(total))
+	t.Logf("%+v\n%s", sum, faulttest.Table(total))
 }
 
 // soakSum are the figures of all pieces.
@@ -100,14 +100,6 @@ func (s *soakSum) add(w *soak) {
 	s.refusals += w.rules.refusals
 	s.breaches += len(w.checker.faults)
 	s.longest = max(s.longest, w.worst.Round(time.Millisecond))
-}
-
-func faultTable(counts map[string]int) string {
-	var text strings.Builder
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&text, "%7d %s\n", counts[kind], kind)
-	}
-	return text.String()
 }
 
 // soak is a cluster in which gangs come and go, the program that schedules it, and the faults that they meet.

@@ -10,31 +10,8 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 )
-
-// The faults that a request of the program can meet.
-const (
-	killedBefore = "program killed before a request"
-	killedAfter  = "program killed after a request was carried out"
-	unavailable  = "request refused: unavailable (503)"
-	tooMany      = "request refused: too many (429)"
-	conflict     = "request refused: conflict (409)"
-	forbidden    = "request refused: forbidden (403)"
-	lostBefore   = "request lost"
-	lostAfter    = "answer lost"
-	slow         = "answer slow"
-	slowLost     = "answer slow, and lost"
-	firstRival   = "another scheduler binds the pod first"
-	fillRival    = "another scheduler takes GPUs of the node first"
-)
-
-var refusals = map[string]metav1.Status{
-	unavailable: {Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable},
-	tooMany:     {Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests},
-	conflict:    {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict},
-	forbidden:   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
-}
 
 // wire is what may happen to requests on the way between the replicas and the API server.
 type wire struct {
@@ -56,11 +33,10 @@ type trouble struct {
 func (x *wire) arm() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	kinds := []string{killedBefore, killedAfter, unavailable, tooMany, conflict, forbidden, lostBefore, lostAfter, slow, slowLost, firstRival, fillRival}
-	t := &trouble{kind: kinds[x.draw.IntN(len(kinds))], after: x.draw.IntN(6), times: 1}
+	t := &trouble{kind: faulttest.Requests[x.draw.IntN(len(faulttest.Requests))], after: x.draw.IntN(6), times: 1}
 	switch t.kind {
-	case killedBefore, killedAfter, firstRival, fillRival:
-	case slow, slowLost:
+	case faulttest.KilledBefore, faulttest.KilledAfter, faulttest.FirstRival, faulttest.FillRival:
+	case faulttest.Slow, faulttest.SlowLost:
 		t.wait = time.Duration(200+x.draw.IntN(3000)) * time.Millisecond
 		t.times += x.draw.IntN(3)
 	default:
@@ -87,7 +63,7 @@ func (x *wire) meet(c *call) (kind string, wait time.Duration) {
 	defer x.mu.Unlock()
 	t := x.armed
 	switch {
-	case t == nil || (t.kind == firstRival || t.kind == fillRival) && c.kind != "bind":
+	case t == nil || (t.kind == faulttest.FirstRival || t.kind == faulttest.FillRival) && c.kind != "bind":
 		return "", 0
 	case t.after > 0:
 		t.after--
@@ -132,24 +108,23 @@ func (w *soak) through(p *replica) through {
 		case <-c.read.Context().Done():
 		}
 		switch kind {
-		case lostBefore:
+		case faulttest.LostBefore:
 			panic(http.ErrAbortHandler)
-		case killedBefore:
+		case faulttest.KilledBefore:
 			w.kill(p)
 			panic(http.ErrAbortHandler)
-		case firstRival:
+		case faulttest.FirstRival:
 			w.rivalBindsFirst(c)
-		case fillRival:
+		case faulttest.FillRival:
 			w.rivalFills(c)
-		case lostAfter, slowLost, killedAfter:
+		case faulttest.LostAfter, faulttest.SlowLost, faulttest.KilledAfter:
 			pass(httptest.NewRecorder())
-			if kind == killedAfter {
+			if kind == faulttest.KilledAfter {
 				w.kill(p)
 			}
 			panic(http.ErrAbortHandler)
 		}
-		if status, refused := refusals[kind]; refused {
-			status.TypeMeta, status.Status, status.Message = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure, kind
+		if status, refused := faulttest.Refusal(kind); refused {
 			to.Header().Set("Content-Type", "application/json")
 			to.WriteHeader(int(status.Code))
 			_ = json.NewEncoder(to).Encode(status)
