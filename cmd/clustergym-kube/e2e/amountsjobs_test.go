@@ -163,7 +163,9 @@ func (f *fakeJobs) run(ctx context.Context, v *mirror.View, id cluster.JobID, j 
 			over := pod.DeepCopy()
 			over.Status.Phase = corev1.PodSucceeded
 			for i := range over.Status.ContainerStatuses {
-				over.Status.ContainerStatuses[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}
+				over.Status.ContainerStatuses[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+					Reason: "Completed", FinishedAt: metav1.NewTime(now),
+				}}
 			}
 			writes = append(writes, func() error { return f.status(ctx, over) })
 		}

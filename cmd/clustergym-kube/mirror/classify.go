@@ -32,6 +32,7 @@ type piece struct {
 
 // classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Pods with scheduling gates always go to Waiting.
 func (b *builder) classify(c *podGang) {
+	b.takeAll(b.ending(c))
 	need := max(c.group.MinCount-c.succeeded(), 1)
 	if c.err == nil && int32(len(c.bound)) >= need {
 		c.free = b.surplus(c)

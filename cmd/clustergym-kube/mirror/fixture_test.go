@@ -114,6 +114,16 @@ func inPhase(phase corev1.PodPhase) change {
 	return func(p *corev1.Pod) { p.Status.Phase = phase }
 }
 
+// ended lets a pod succeed some time ago.
+func ended(ago time.Duration) change {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodSucceeded
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(now.Add(-ago))}},
+		}}
+	}
+}
+
 func foreign(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }
 func leaving(p *corev1.Pod) { t := metav1.NewTime(now); p.DeletionTimestamp = &t }
 func gated(p *corev1.Pod)   { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,7 @@ func keyOf(g *gang.Group, alone bool) gangKey {
 }
 
 // podGangs groups the pods of the configured schedulers into gangs, in the order of their first pods, and adds up what all other
-// pods use on the nodes. Pods that have ended use nothing.
+// pods use on the nodes. Pods that have ended use nothing, but see ending.
 func (b *builder) podGangs() []*podGang {
 	var own []*corev1.Pod
 	for _, pod := range b.Pods {
@@ -142,6 +143,34 @@ func (c *podGang) succeeded() int32 {
 		}
 	}
 	return n
+}
+
+// endsFor is how long the room of a pod that has succeeded stays taken while other pods of its gang still run.
+const endsFor = 5 * time.Second
+
+// ending returns the pods that have just succeeded of a gang that ends. The pods of a gang end one after the other. If each node became
+// free at once, small jobs would take the first, and a large gang would hardly ever find room for all its pods, although the
+// nodes of a gang of its size become free within a second. A gang with pods that wait does not end: those that succeed are replaced.
+func (b *builder) ending(c *podGang) (pods []*corev1.Pod) {
+	if len(c.bound) == 0 || len(c.free)+len(c.gated) > 0 {
+		return nil
+	}
+	for _, pod := range c.ended {
+		if since := b.now.Sub(finished(pod)).Abs(); since <= endsFor && b.NodeOf(pod) != "" {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// finished returns when the last container of a pod ended, or the zero time if its status does not say so.
+func finished(pod *corev1.Pod) (at time.Time) {
+	for i := range pod.Status.ContainerStatuses {
+		if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && end.FinishedAt.After(at) {
+			at = end.FinishedAt.Time
+		}
+	}
+	return at
 }
 
 func controller(pod *corev1.Pod) types.UID {

@@ -50,6 +50,18 @@ func TestRoomOnNodes(t *testing.T) {
 		{"without nodes there is a server that is none", nil, nil, "(no node) 0/0"},
 		{"pods of other schedulers hold GPUs", nodes(aNode("a")), []*corev1.Pod{aPod("x", foreign, gpus("3"), on("a"))}, "a 5/5"},
 		{"unless they have ended", nodes(aNode("a")), []*corev1.Pod{aPod("x", foreign, gpus("3"), on("a"), inPhase(corev1.PodSucceeded))}, "a 8/8"},
+		{"of a gang that ends all pods hold GPUs until the last has ended", nodes(aNode("a"), aNode("b")), []*corev1.Pod{
+			aPod("x", g, gpus("3"), on("a")), aPod("y", g, gpus("3"), on("b"), ended(2*time.Second))}, "a 5/8, b 5/5"},
+		{"by clocks that differ a little", nodes(aNode("a"), aNode("b")), []*corev1.Pod{
+			aPod("x", g, gpus("3"), on("a")), aPod("y", g, gpus("3"), on("b"), ended(-2*time.Second))}, "a 5/8, b 5/5"},
+		{"but not for long", nodes(aNode("a"), aNode("b")), []*corev1.Pod{
+			aPod("x", g, gpus("3"), on("a")), aPod("y", g, gpus("3"), on("b"), ended(6*time.Second))}, "a 5/8, b 8/8"},
+		{"not if nobody knows since when", nodes(aNode("a"), aNode("b")), []*corev1.Pod{
+			aPod("x", g, gpus("3"), on("a")), aPod("y", g, gpus("3"), on("b"), inPhase(corev1.PodSucceeded))}, "a 5/8, b 8/8"},
+		{"not if others take the places of those that end", nodes(aNode("a"), aNode("b")), []*corev1.Pod{
+			aPod("x", g, gpus("3"), on("a")), aPod("y", g, gpus("3"), on("b"), ended(time.Second)), aPod("z", g, gpus("3"))}, "a 5/8, b 8/8"},
+		{"and not once all have ended", nodes(aNode("a"), aNode("b")), []*corev1.Pod{
+			aPod("x", g, gpus("3"), on("a"), ended(0)), aPod("y", g, gpus("3"), on("b"), ended(time.Second))}, "a 8/8, b 8/8"},
 		{"pods that are being deleted hold GPUs", nodes(aNode("a")), []*corev1.Pod{aPod("x", gpus("3"), on("a"), leaving)}, "a 5/5"},
 		{"partial gangs hold GPUs", nodes(aNode("a")), []*corev1.Pod{aPod("x", g, gpus("3"), on("a"))}, "a 5/5"},
 		{"refused pods hold GPUs", nodes(aNode("a")), []*corev1.Pod{aPod("x", asks(gpu, "3", "example.com/x", "1"), on("a"))}, "a 5/5"},
