@@ -499,9 +499,9 @@ ablations: build ## train what docs/learned.md leaves out of the network, and ev
 
 # What reinforcement adds to labels: five seeds learn from the same labels, and each then learns on by PPO from what it plays itself.
 # For comparison each also learns from labels for twice as long.
-reinforced_worlds := embedded-small-v1 embedded-small-untold-v1
+reinforced_worlds := embedded-small-v1 embedded-small-untold-v1 embedded-physics-v1 loaning-small-v1
 reinforced_set    := workload.jobs=20000
-reinforced_rivals  = las:place=compact,srsf+menu+move$(if $(findstring untold,$(1)),+know:speed=fit)
+reinforced_rivals  = las:place=compact,srsf+menu+move$(if $(findstring untold,$(1)),+know:speed=fit)$(if $(findstring embedded-small,$(1)),,$(comma)srsf:evict=true+menu:places=8+move)$(if $(findstring loaning,$(1)),+loan)
 reinforced_train   = bin/clustergym train $$([ ! -e $(1)/run.yaml ] || echo --resume) --scenario $$world \
   --set scenario.$(reinforced_set) --set train.validation=20 --updates $(2) --seed $$seed --dir $(1)
 
