@@ -11,10 +11,10 @@ func (l *Limits) cut(p *cluster.Proposal) *cluster.Proposal {
 	if l.Amounts == nil || len(p.Placement) == 0 {
 		return p
 	}
-	least, most := l.Amounts(p.Job)
 	out := *p
 	out.Placement = slices.Clone(p.Placement)
 	for i := range out.Placement {
+		least, most := l.Amounts(p.Job, out.Placement[i].Server)
 		a := &out.Placement[i].Amount
 		a.GPUMilli = min(max(a.GPUMilli, least.GPUMilli), most.GPUMilli)
 		a.CPUMilli = min(max(a.CPUMilli, least.CPUMilli), most.CPUMilli)

@@ -23,7 +23,7 @@ func TestAmountsStayWithinLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const least, most = 500, 3000
+		least, most := [2]int32{500, 900}, [2]int32{3000, 5000} // by server
 		protected := cluster.JobID(rapid.IntRange(0, 3).Draw(t, "protected"))
 		for id := range cluster.JobID(4) {
 			s.Submit(id, &cluster.JobSpec{Name: "j", Workers: 2, Request: amount(1000)})
@@ -60,7 +60,9 @@ func TestAmountsStayWithinLimits(t *testing.T) {
 		}
 		limits := decide.Limits{
 			Protected: func(id cluster.JobID) bool { return id == protected },
-			Amounts:   func(cluster.JobID) (cluster.Amount, cluster.Amount) { return amount(least), amount(most) },
+			Amounts: func(_ cluster.JobID, at cluster.ServerID) (cluster.Amount, cluster.Amount) {
+				return amount(least[at]), amount(most[at])
+			},
 		}
 		tx := s.Begin(nil)
 		held := limits.Apply(tx, all, nil)
@@ -75,7 +77,7 @@ func TestAmountsStayWithinLimits(t *testing.T) {
 		}
 		for _, id := range s.Running() {
 			has := s.Placement(id)[0]
-			if has.CPUMilli < least || has.CPUMilli > most || has.GPUMilli != cluster.WholeGPU {
+			if has.CPUMilli < least[has.Server] || has.CPUMilli > most[has.Server] || has.GPUMilli != cluster.WholeGPU {
 				t.Errorf("job %d holds %+v", id, has)
 			}
 			if before, ran := was[id]; ran && id == protected && has.CPUMilli < before {

@@ -20,9 +20,9 @@ type Limits struct {
 	Starving []cluster.JobID
 	// Holds reports whether a job in Starving may hold others back; nil if all may.
 	Holds func(cluster.JobID) bool
-	// Amounts returns bounds on what a worker of the job may hold: what a proposal gives beyond them is cut. If it is not nil, what
-	// running jobs hold can change in place, so that such a change is no stop. A job in Protected never gets less.
-	Amounts func(cluster.JobID) (least, most cluster.Amount)
+	// Amounts returns bounds on what a worker of the job may hold on a server: what a proposal gives beyond them is cut. If it is not
+	// nil, what running jobs hold can change in place, so that such a change is no stop. A job in Protected never gets less.
+	Amounts func(cluster.JobID, cluster.ServerID) (least, most cluster.Amount)
 }
 
 // Held is a proposal that was not carried out, with the reason.

@@ -31,9 +31,9 @@ func sized(pods []*corev1.Pod, cpu, mem string) []*corev1.Pod {
 	return pods
 }
 
-func built(t *testing.T, pods []*corev1.Pod) *mirror.View {
+func built(t *testing.T, pods []*corev1.Pod, more ...*corev1.Node) *mirror.View {
 	t.Helper()
-	o := &mirror.Objects{Nodes: []*corev1.Node{roomy("a")}, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
+	o := &mirror.Objects{Nodes: append(more, roomy("a")), Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
 	v, err := mirror.Build(o, &reading, noon)
 	if err != nil {
 		t.Fatal(err)
@@ -262,6 +262,23 @@ func TestRunningGangsKeepWhatTheyHold(t *testing.T) {
 	r := decideRound(v, decider(t, "srsf+menu+move+know:speed=fit"), "r", limits{})
 	if len(r.holds) > 0 || len(r.stop) > 0 || v.State.Placement(0)[0].CPUMilli != 3000 {
 		t.Errorf("changes %+v, stops %v, holds %+v", r.holds, r.stop, v.State.Placement(0))
+	}
+}
+
+// TestDifferentAmountsStay checks that without bounds the pods of a running gang keep what they hold if that differs from server to
+// server, whatever the policy gives them.
+func TestDifferentAmountsStay(t *testing.T) {
+	pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "b"}, asked: time.Hour}.list(), "6", "64Gi")
+	pods[1].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("4")
+	for _, pod := range pods {
+		pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"2","memory":"64Gi"}`
+	}
+	for bounds, want := range map[string]int{"": 0, "*: cpu=1..4": 2} {
+		r := decideRound(built(t, pods, roomy("b")), deciderThen(t, "srsf", func(tx *cluster.Txn) { resizeTo(tx, 0, 2500, 32<<10) }), "r",
+			limits{amounts: granted(bounds), mirror: &reading})
+		if len(r.holds) != want || len(r.stop) > 0 {
+			t.Errorf("bounds %q: %d pods change, want %d; stops %v", bounds, len(r.holds), want, r.stop)
+		}
 	}
 }
 

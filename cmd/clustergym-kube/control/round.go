@@ -75,12 +75,16 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 				return max(int(running), int(other)) < len(v.Jobs) && yields(&v.Jobs[running], &v.Jobs[other])
 			}
 		}
-		bounds.Amounts = func(job cluster.JobID) (least, most cluster.Amount) {
+		bounds.Amounts = func(job cluster.JobID, at cluster.ServerID) (least, most cluster.Amount) {
 			if int(job) >= len(v.Jobs) { // a rest
 				a := v.State.Spec(job).Request
 				return a, a
 			}
-			return l.amounts.of(&v.Jobs[job], r.before.Placement(job))
+			now := r.before.Placement(job)
+			if i := slices.IndexFunc(now, func(p cluster.Piece) bool { return p.Server == at }); i >= 0 {
+				now = now[i : i+1]
+			}
+			return l.amounts.of(&v.Jobs[job], now)
 		}
 		bounds.Starving = l.waits.starving(&v.State.View)
 		r.tier(d, fmt.Sprintf("%s.%d", id, n), &bounds, l)

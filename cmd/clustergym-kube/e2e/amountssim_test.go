@@ -79,7 +79,7 @@ func (l *learning) Schedule(tx *cluster.Txn) error {
 		return err
 	}
 	l.Record(&s.View, nil, out.Answer, nil)
-	limits := decide.Limits{Amounts: func(id cluster.JobID) (least, most cluster.Amount) {
+	limits := decide.Limits{Amounts: func(id cluster.JobID, _ cluster.ServerID) (least, most cluster.Amount) {
 		least, most = s.Spec(id).Request, s.Spec(id).Request
 		most.CPUMilli = int32(float64(most.CPUMilli) * l.most)
 		return least, most
