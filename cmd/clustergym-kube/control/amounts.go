@@ -18,8 +18,23 @@ type pin struct {
 // amounts decides what the pods of gangs may hold.
 type amounts struct {
 	bounds map[string]amountBounds
-	pins   map[string]pin       // by gang
-	failed map[string]time.Time // gangs whose pods could not be resized: until when they keep what they hold
+	pins   map[string]pin  // by gang
+	failed map[string]kept // gangs whose pods could not be resized
+}
+
+// kept says until when a gang keeps what it holds, and whether that is because its pods got back what one of them held.
+type kept struct {
+	until  time.Time
+	undone bool
+}
+
+// keep notes that a gang keeps what it holds, for as long as before or longer.
+func (a *amounts) keep(gang string, k kept) {
+	was := a.failed[gang]
+	if k.undone = k.undone || was.undone; was.until.After(k.until) {
+		k.until = was.until
+	}
+	a.failed[gang] = k
 }
 
 // boundsOf returns the bounds of a gang; ok is false if its pods keep what they hold.
@@ -72,7 +87,7 @@ const (
 // allow, on as many servers of the same kind. It returns the gangs that it has pinned.
 func (a *amounts) judge(v *mirror.View, now time.Time) (slower []string) {
 	maps.DeleteFunc(a.pins, func(_ string, p pin) bool { return !now.Before(p.until) })
-	maps.DeleteFunc(a.failed, func(_ string, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(a.failed, func(_ string, k kept) bool { return !now.Before(k.until) })
 	for i := range v.Jobs {
 		j, id := &v.Jobs[i], cluster.JobID(i)
 		_, judged := a.pins[j.Spec.Name]
@@ -111,11 +126,52 @@ func (a *amounts) restore(v *mirror.View) {
 		if _, free := a.boundsOf(j); !pinned || !free || !j.Running {
 			continue
 		}
-		is := slices.Clone(v.State.Placement(id))
-		amount, _ := a.of(j, is)
-		for k := range is {
-			is[k].Amount = amount
-		}
-		_ = tx.Resize(id, is) // later, if there is no room now
+		amount, _ := a.of(j, nil)
+		_ = give(tx, id, amount) // later, if there is no room now
 	}
+}
+
+// undo makes room in the view's State for what undoes the resizes that kubelets cannot carry out. It returns the gangs for which
+// there is room, with what each of their pods shall hold.
+func (a *amounts) undo(v *mirror.View, m *mirror.Config) (undone []undoing) {
+	tx := v.State.Begin(nil)
+	defer tx.End()
+	for i := range v.Jobs {
+		j, id := &v.Jobs[i], cluster.JobID(i)
+		if j.Stuck == nil {
+			continue
+		}
+		u := undoing{job: j, to: m.Granted(j.Stuck), each: a.failed[j.Spec.Name].undone}
+		is := slices.Clone(v.State.Placement(id))
+		for k := range is {
+			is[k].Amount = larger(is[k].Amount, u.to)
+		}
+		if u.each || tx.Resize(id, is) == nil {
+			undone = append(undone, u)
+		}
+	}
+	return undone
+}
+
+// undoing undoes a resize that a kubelet cannot carry out: all pods of the gang get what the stuck pod holds. If that was done
+// before and a kubelet cannot carry it out either, each pod keeps what it holds.
+type undoing struct {
+	job  *mirror.Job
+	to   cluster.Amount
+	each bool
+}
+
+// larger returns the larger amount of CPU and of memory.
+func larger(a, b cluster.Amount) cluster.Amount {
+	a.CPUMilli, a.MemMiB = max(a.CPUMilli, b.CPUMilli), max(a.MemMiB, b.MemMiB)
+	return a
+}
+
+// give gives each worker of a running gang an amount. It returns an error if there is no room.
+func give(tx *cluster.Txn, id cluster.JobID, a cluster.Amount) error {
+	is := slices.Clone(tx.View().Placement(id))
+	for i := range is {
+		is[i].Amount = a
+	}
+	return tx.Resize(id, is)
 }

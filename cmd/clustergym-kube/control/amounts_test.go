@@ -47,7 +47,7 @@ func granted(text string) *amounts {
 	if err != nil {
 		panic(err)
 	}
-	return &amounts{bounds: bounds, pins: map[string]pin{}, failed: map[string]time.Time{}}
+	return &amounts{bounds: bounds, pins: map[string]pin{}, failed: map[string]kept{}}
 }
 
 // TestAmountsOfStarts checks with how much CPU for each GPU gangs start whose policy gives them other amounts: within the bounds of
@@ -249,6 +249,76 @@ func TestResizesAreUndone(t *testing.T) {
 	}
 }
 
+// stuckAt makes a running pod one whose kubelet refuses to change what it holds.
+func stuckAt(pod *corev1.Pod, cpu string) {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		Resources: pod.Spec.Containers[0].Resources.DeepCopy(),
+	}}
+	pod.Status.ContainerStatuses[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible}}
+}
+
+// TestUndoingEnds checks that the pods of a gang keep what each of them holds if their kubelets also refuse what undoes a resize.
+// Otherwise the two pods would get in turn what the other one holds.
+func TestUndoingEnds(t *testing.T) {
+	pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list(), "6", "64Gi")
+	for i, pod := range pods {
+		pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"2","memory":"64Gi"}`
+		stuckAt(pod, []string{"4", "5"}[i])
+	}
+	l, client, _ := liveLoop(t, pods[0], pods[1])
+	l.Config.Mirror = reading
+	for i, want := range [][2]string{{"4", "4"}, {"4", "5"}} {
+		r := decideRound(built(t, pods), decider(t, "srsf"), "r", limits{amounts: &l.amounts, mirror: &reading})
+		if err := l.resizeAll(t.Context(), r, noon.Add(time.Duration(i)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for k, pod := range pods {
+			is, err := client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod.Spec = is.Spec
+			if got := is.Spec.Containers[0].Resources.Requests.Cpu().String(); got != want[k] {
+				t.Errorf("undone %d times: pod %d has %s CPUs, want %s", i+1, k, got, want[k])
+			}
+		}
+	}
+}
+
+// TestRoomOfResizes checks that a resize which kubelets have still to carry out, or have to undo, gives its room to nobody. Each of the
+// two nodes has 96 CPUs, and one pod of a gang runs there.
+func TestRoomOfResizes(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		holds       [2]string // CPUs of each pod
+		stuck       bool      // whether the kubelet of the second pod has refused to give it as little as the first holds
+		needs       string    // CPUs of the pod that waits
+		binds, undo int
+	}{
+		{"shrinks in this round", [2]string{"44", "44"}, false, "60", 0, 0},
+		{"beside all that it held", [2]string{"44", "44"}, false, "52", 1, 0},
+		{"its resize is undone, which needs room", [2]string{"30", "40"}, true, "60", 0, 1},
+		{"beside what undoes it", [2]string{"30", "40"}, true, "56", 1, 1},
+	} {
+		pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "b"}, asked: time.Hour}.list(), c.holds[0], "64Gi")
+		for _, pod := range pods {
+			pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"4","memory":"64Gi"}`
+		}
+		if c.stuck {
+			stuckAt(pods[1], c.holds[1])
+		}
+		all := append(pods, sized(crew{name: "h", pods: 1, least: 1, gpus: 1}.list(), c.needs, "1Gi")...)
+		policy := deciderAfter(t, "srsf", func(tx *cluster.Txn) { resizeTo(tx, 0, 10000, 32<<10) })
+		r := decideRound(built(t, all, roomy("b")), policy, "r", limits{amounts: granted("*: cpu=1..20"), mirror: &reading})
+		if len(r.bind) != c.binds || (len(r.holds) == 2) == c.stuck || len(r.undo) != c.undo {
+			t.Errorf("%s: %d gangs bound, want %d; %d gangs undone, want %d; %d pods resized", c.name, len(r.bind), c.binds, len(r.undo), c.undo,
+				len(r.holds))
+		}
+	}
+}
+
 // TestRunningGangsKeepWhatTheyHold checks that without bounds a gang that was resized keeps its amounts, and counts as holding them.
 func TestRunningGangsKeepWhatTheyHold(t *testing.T) {
 	pods := sized(crew{name: "g", pods: 2, least: 2, gpus: 2, on: []string{"a", "a"}, asked: time.Hour}.list(), "6", "64Gi")
@@ -274,7 +344,7 @@ func TestDifferentAmountsStay(t *testing.T) {
 		pod.Annotations[mirror.RequestedAnnotation] = `{"cpu":"2","memory":"64Gi"}`
 	}
 	for bounds, want := range map[string]int{"": 0, "*: cpu=1..4": 2} {
-		r := decideRound(built(t, pods, roomy("b")), deciderThen(t, "srsf", func(tx *cluster.Txn) { resizeTo(tx, 0, 2500, 32<<10) }), "r",
+		r := decideRound(built(t, pods, roomy("b")), deciderAfter(t, "srsf", func(tx *cluster.Txn) { resizeTo(tx, 0, 2500, 32<<10) }), "r",
 			limits{amounts: granted(bounds), mirror: &reading})
 		if len(r.holds) != want || len(r.stop) > 0 {
 			t.Errorf("bounds %q: %d pods change, want %d; stops %v", bounds, len(r.holds), want, r.stop)

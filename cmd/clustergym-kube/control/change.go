@@ -18,7 +18,8 @@ type changes struct {
 	stop           []cluster.JobID
 	scale          []scaling
 	bind           []gangBinding
-	holds          []holding       // of running gangs
+	holds          []holding // of running gangs
+	undo           []undoing
 	later          []cluster.JobID // gangs that start when other pods have made room
 	forced         int             // the number of gangs in stop that stop because inference wants their nodes back
 }
@@ -78,7 +79,7 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 	is = decide.Reshape(was, wants)
 	switch {
 	case slices.Equal(was, is):
-		if !slices.Equal(was, wants) && tx.Resize(id, wants) == nil {
+		if !slices.Equal(was, wants) && tx.Resize(id, meanwhile(was, wants)) == nil {
 			for _, pod := range j.Bound {
 				r.holds = append(r.holds, r.hold(j, pod, pod.Spec.NodeName, wants)...)
 			}
@@ -98,6 +99,15 @@ func (r *round) resize(tx *cluster.Txn, id cluster.JobID, was, is cluster.Placem
 	default:
 		r.scale = append(r.scale, scaling{job: id, replicas: pods, shed: shed(&s.View, j, was, is)})
 	}
+}
+
+// meanwhile returns what a gang holds until its kubelets have changed what it holds from the one placement to the other.
+func meanwhile(was, is cluster.Placement) cluster.Placement {
+	out := slices.Clone(is)
+	for i := range out {
+		out[i].Amount = larger(was[i].Amount, is[i].Amount)
+	}
+	return out
 }
 
 // binding binds free pods of a gang to what its new placement (is) has beyond the old one (was, nil for none).

@@ -54,7 +54,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	}
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
 	l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}
-	l.leaving, l.amounts = leaving{}, amounts{pins: map[string]pin{}, failed: map[string]time.Time{}}
+	l.leaving, l.amounts = leaving{}, amounts{pins: map[string]pin{}, failed: map[string]kept{}}
 	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.inForce = off

@@ -51,38 +51,39 @@ func (r *round) resizing(j *mirror.Job, pod *corev1.Pod, to cluster.Amount) []ho
 	}}}
 }
 
-// undone returns what undoes the resizes that a kubelet cannot carry out: all pods of such a gang get what the pod was given
-// before. They keep it for the time pinned.
-func (l *Loop) undone(ctx context.Context, r *round, now time.Time) (list []holding) {
-	for i := range r.view.Jobs {
-		j := &r.view.Jobs[i]
-		if j.Stuck == nil {
-			continue
-		}
-		l.Log.WarnContext(ctx, "resize undone: the kubelet cannot carry it out", "gang", j.Spec.Name, "pod", j.Stuck.Name)
-		l.amounts.failed[j.Spec.Name] = now.Add(pinned)
-		granted := r.mirror.Granted(j.Stuck)
-		for _, pod := range j.Bound {
-			list = append(list, r.resizing(j, pod, granted)...)
+// undone returns what the pods of gangs shall hold whose kubelets cannot carry out a resize.
+func (l *Loop) undone(ctx context.Context, r *round) (list []holding) {
+	for _, u := range r.undo {
+		l.Log.WarnContext(ctx, "resize undone: the kubelet cannot carry it out", "gang", u.job.Spec.Name, "pod", u.job.Stuck.Name)
+		for _, pod := range u.job.Bound {
+			if u.each {
+				u.to = r.mirror.Granted(pod)
+			}
+			list = append(list, r.resizing(u.job, pod, u.to)...)
 		}
 	}
 	return list
 }
 
-// resizeAll resizes the pods of running gangs: first those that get less of something, to make room for the others.
+// resizeAll resizes the pods of running gangs: first those that get less of something, so that a quota has room for the others. The
+// gangs whose resizes it undoes keep what they then hold for the time pinned.
 func (l *Loop) resizeAll(ctx context.Context, r *round, now time.Time) error {
-	r.holds = append(r.holds, l.undone(ctx, r, now)...)
 	var less, more []holding
-	for _, h := range r.holds {
+	for _, h := range append(r.holds, l.undone(ctx, r)...) {
 		if held := l.Config.Mirror.Held(h.Pod); h.amount.CPUMilli < held.CPUMilli || h.amount.MemMiB < held.MemMiB {
 			less = append(less, h)
 		} else {
 			more = append(more, h)
 		}
 	}
-	_, err := l.resize(ctx, less, now)
-	_, also := l.resize(ctx, more, now)
-	return errors.Join(err, also)
+	failed, err := l.resize(ctx, less, now)
+	also, other := l.resize(ctx, more, now)
+	for _, u := range r.undo {
+		if name := u.job.Spec.Name; !failed[name] && !also[name] {
+			l.amounts.keep(name, kept{now.Add(pinned), true})
+		}
+	}
+	return errors.Join(err, other)
 }
 
 // resize resizes pods, those of a gang one after another in the list. It returns the gangs of pods that were not resized:
@@ -97,7 +98,8 @@ func (l *Loop) resize(ctx context.Context, all []holding, now time.Time) (failed
 	for i, h := range all {
 		result := "ok"
 		if errs[i] != nil {
-			result, failed[h.gang], l.amounts.failed[h.gang] = "error", true, now.Add(sparing)
+			result, failed[h.gang] = "error", true
+			l.amounts.keep(h.gang, kept{until: now.Add(sparing)})
 		}
 		l.metrics.resized.WithLabelValues(result).Inc()
 	}

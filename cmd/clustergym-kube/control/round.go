@@ -17,7 +17,7 @@ import (
 type round struct {
 	id        string
 	view      *mirror.View
-	before    cluster.State // the cluster as it is, with partly bound gangs completed and every pending gang submitted
+	before    cluster.State // the cluster as it is, with partly bound gangs completed, resizes undone and every pending gang submitted
 	answers   []*decide.Answer
 	held      []decide.Held
 	starved   []cluster.JobID // gangs that have waited for longer than the starvation limit
@@ -54,11 +54,11 @@ func decideRound(v *mirror.View, d *decide.Decider, id string, l limits) *round 
 	r := &round{id: id, view: v, waits: l.waits, returning: l.returning}
 	r.rests = findRests(v)
 	r.complete()
-	v.State.CopyTo(&r.before)
 	if l.amounts == nil {
 		l.amounts, l.mirror = new(amounts), new(mirror.Config)
 	}
-	r.mirror = l.mirror
+	r.mirror, r.undo = l.mirror, l.amounts.undo(v, l.mirror)
+	v.State.CopyTo(&r.before)
 	l.amounts.restore(v)
 	bounds := decide.Limits{Stops: l.stops, Holds: func(job cluster.JobID) bool { return !l.waits.spent(name(r, job)) }}
 	for n, tier := range tiers(v.Jobs) {

@@ -11,20 +11,19 @@ import (
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-// followed is a scheduler that makes proposals of its own after those of another.
-type followed struct {
+// preceded is a scheduler that makes proposals of its own before those of another.
+type preceded struct {
 	cluster.Scheduler
-	then func(*cluster.Txn)
+	first func(*cluster.Txn)
 }
 
-func (s followed) Schedule(tx *cluster.Txn) error {
-	err := s.Scheduler.Schedule(tx)
-	s.then(tx)
-	return err
+func (s preceded) Schedule(tx *cluster.Txn) error {
+	s.first(tx)
+	return s.Scheduler.Schedule(tx)
 }
 
-// deciderThen returns a decider of a policy that then makes more proposals.
-func deciderThen(t testing.TB, name string, then func(*cluster.Txn)) *decide.Decider {
+// deciderAfter returns a decider of a policy that makes other proposals first.
+func deciderAfter(t testing.TB, name string, first func(*cluster.Txn)) *decide.Decider {
 	t.Helper()
 	source, err := new(policy.Finder).Find(name)
 	if err != nil {
@@ -37,12 +36,12 @@ func deciderThen(t testing.TB, name string, then func(*cluster.Txn)) *decide.Dec
 	plain, with := p.New, p.With
 	p.New = func() (cluster.Scheduler, error) {
 		s, err := plain()
-		return followed{s, then}, err
+		return preceded{s, first}, err
 	}
 	if with != nil {
 		p.With = func(g baselines.Given) (cluster.Scheduler, error) {
 			s, err := with(g)
-			return followed{s, then}, err
+			return preceded{s, first}, err
 		}
 	}
 	source.Load = func() (*policy.Policy, error) { return p, nil }
