@@ -33,6 +33,7 @@ var (
 	ErrBudget    = errors.New("disruption budget refuses")                 // try again later
 	ErrRigid     = errors.New("owner cannot be scaled")                    // and never will be
 	ErrUnknown   = errors.New("server has not said where the pod is")      // until a watch shows it
+	ErrUnread    = errors.New("server has not said what the pod requests") // until a watch shows it
 	errConflict  = errors.New("another has scaled the owner in the while") // the caller must decide again
 )
 

@@ -2,8 +2,10 @@ package act
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,4 +86,40 @@ func TestResize(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResizesWhoseAnswersAreLost checks that a resize whose answer is lost counts as made if the pod requests the new resources, as
+// not made if it does not, and as neither if the pod cannot be read.
+func TestResizesWhoseAnswersAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for has, want := range map[string]string{"12": "", "4": "patch pod ml/p", "unread": ErrUnread.Error()} {
+			pod := testPod("p", "u")
+			pod.Annotations = map[string]string{"asked": "before"}
+			client := fake.NewClientset(pod)
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewTimeoutError("lost", 0)
+			})
+			client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if has == "unread" {
+					return true, nil, apierrors.NewTimeoutError("lost", 0)
+				}
+				now := pod.DeepCopy()
+				now.Spec.Containers = []corev1.Container{{Name: "train", Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(has)},
+				}}}
+				return true, now, nil
+			})
+			all := []Resizing{{Pod: pod, Container: "train", Annotation: "asked", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("12000m")},
+			}}}
+			a := Actor{Client: client}
+			err, again := a.Resize(t.Context(), all)[0], a.Resized(t.Context(), all)[0]
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("the pod has %s CPUs: error %v, want one with %q", has, err, want)
+			}
+			if unread := has == "unread"; (again == nil) != (err == nil) || errors.Is(err, ErrUnread) != unread || errors.Is(again, ErrUnread) != unread {
+				t.Errorf("the pod has %s CPUs: errors %v and %v", has, err, again)
+			}
+		}
+	})
 }

@@ -25,6 +25,7 @@ type Loop struct {
 	rigid      map[string]time.Time // gangs whose owner cannot be scaled: when that was tried
 	incomplete incomplete
 	leaving    leaving
+	resized    resized
 	waits      waits
 	amounts    amounts
 
@@ -54,7 +55,7 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	}
 	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
 	l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}
-	l.leaving, l.amounts = leaving{}, amounts{pins: map[string]pin{}, failed: map[string]kept{}}
+	l.leaving, l.resized, l.amounts = leaving{}, resized{}, amounts{pins: map[string]pin{}, failed: map[string]kept{}}
 	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
 	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
 	l.inForce = off
@@ -167,6 +168,12 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 		return nil, nil, err
 	}
 	l.leaving.show(objects.Pods)
+	if mode == Live {
+		if err := l.resized.dispel(ctx, l.Actor, now); err != nil {
+			return nil, nil, err
+		}
+	}
+	l.resized.show(objects.Pods, now)
 	l.bound.settle(objects.Pods)
 	objects.Bound = l.bound.node
 	if mode == Live {

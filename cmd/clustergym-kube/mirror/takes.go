@@ -2,14 +2,19 @@ package mirror
 
 import corev1 "k8s.io/api/core/v1"
 
-// Takes reports whether a node is there, takes new pods, and has room for a pod beside the other pods that are bound to it.
+// Takes reports whether a node is there, takes new pods, and has room for a pod beside the other pods that are bound to it. The pod
+// may have been resized since: it counts as it is in o.
 func (o *Objects) Takes(c *Config, pod *corev1.Pod, node string) bool {
-	use := c.holding(pod)
+	var use amount
 	for _, other := range o.Pods {
-		if other.UID != pod.UID && o.NodeOf(other) == node && !Ended(other) {
+		switch {
+		case other.UID == pod.UID:
+			pod = other
+		case o.NodeOf(other) == node && !Ended(other):
 			use.add(c.holding(other))
 		}
 	}
+	use.add(c.holding(pod))
 	for _, n := range o.Nodes {
 		if n.Name != node {
 			continue

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ func TestTakes(t *testing.T) {
 		others []*corev1.Pod
 		bound  map[types.UID]string
 		node   func(*corev1.Node)
+		shown  *corev1.Pod // the pod as it is now, if it has changed
 		want   bool
 	}{
 		"empty":                {want: true},
@@ -28,6 +30,7 @@ func TestTakes(t *testing.T) {
 		"the pod itself": {
 			bound: map[types.UID]string{pod.UID: "a"}, node: func(x *corev1.Node) { x.Status.Allocatable = list(gpu, "1") }, want: true,
 		},
+		"resized":   {shown: with("p", "9")},
 		"cordoned":  {node: cordoned},
 		"not ready": {node: func(x *corev1.Node) { x.Status.Conditions = nil }},
 		"not there": {node: func(x *corev1.Node) { x.Name = "b" }},
@@ -36,7 +39,7 @@ func TestTakes(t *testing.T) {
 		if x.node != nil {
 			x.node(node)
 		}
-		o := &Objects{Nodes: []*corev1.Node{node}, Pods: append(x.others, pod), Bound: x.bound}
+		o := &Objects{Nodes: []*corev1.Node{node}, Pods: append(x.others, cmp.Or(x.shown, pod)), Bound: x.bound}
 		if got := o.Takes(config(), pod, "a"); got != x.want {
 			t.Errorf("%s: %t, want %t", name, got, x.want)
 		}
