@@ -26,7 +26,9 @@ const soakPiece = 500
 var plays = []play{
 	{policy: "fjf"}, {policy: "srsf:evict=true", stops: 6}, {policy: "srtf", stops: 6, across: true}, {policy: "sjfskip"},
 	{policy: "lyra+loan", stops: 6, loans: true, grows: true}, {policy: "afs", stops: 6, across: true, grows: true},
-	{policy: "fjf+loan", loans: true, grows: true},
+	{policy: "fjf+loan", loans: true, grows: true}, {policy: "sjfskip+menu+know:speed=fit", amounts: true},
+	{policy: "srsf+menu+move+know:speed=fit", stops: 6, amounts: true, grows: true},
+	{policy: "sjfskip+menu+know:speed=fit", amounts: true, whims: true, grows: true},
 }
 
 // TestSoak makes random faults while gangs come and go, and checks after each write and each round that no pod is bound twice, that
@@ -91,6 +93,7 @@ func (w *world) fault() {
 		{"garbage ledger", w.garbageLedger}, {"ledger written by another", w.writeLedger}, {"ledger deleted", w.deleteLedger},
 		{"mode off, shadow or garbage", w.turnOff}, {"control ConfigMap deleted", w.deleteSwitch},
 		{"disruption budget", w.protect}, {"inference changes its offer", w.changeOffer},
+		{"bounds of CPU and memory changed", w.changeBounds}, {"kubelet refuses resizes", w.hinder}, {"garbage throughput", w.garbageReport},
 	}
 	if f := all[w.draw.IntN(len(all))]; f.make() {
 		w.count(f.kind)
@@ -250,7 +253,11 @@ func (w *world) rivalTakes() bool {
 }
 
 func (w *world) delay() bool {
-	w.delayed[w.stores[w.draw.IntN(len(w.stores))].resource] += 1 + w.draw.IntN(8)
+	of := w.stores[w.draw.IntN(len(w.stores))].resource
+	if w.play.amounts && w.draw.IntN(2) == 0 {
+		of = "pods" // which show resizes, too
+	}
+	w.delayed[of] += 1 + w.draw.IntN(8)
 	return true
 }
 

@@ -67,6 +67,7 @@ func (a *memory) answer(action ktesting.Action) (runtime.Object, error) {
 	case faulttest.LostBefore:
 		return nil, errLost
 	}
+	a.lost = kind == faulttest.KilledAfter || kind == faulttest.LostAfter || kind == faulttest.SlowLost
 	object, err := a.do(action)
 	switch kind {
 	case faulttest.KilledAfter:
@@ -146,10 +147,10 @@ func (a *memory) do(action ktesting.Action) (runtime.Object, error) {
 		return pod, err
 	case ktesting.PatchActionImpl:
 		pod, err := find(x.GetName(), nil)
-		if err == nil {
-			a.heard("patch", pod, "")
+		if err != nil {
+			return nil, err
 		}
-		return pod, err
+		return a.patchPod(x, pod)
 	}
 	return nil, apierrors.NewMethodNotSupported(group, action.GetVerb())
 }

@@ -22,25 +22,28 @@ type invariants struct {
 
 	// Of this process:
 	mode    Mode
-	whole   map[types.UID]bool   // pods of gangs that it has seen whole
-	aged    map[string]bool      // gangs that it found partly bound, and takes as gangs that ran
-	half    map[string]time.Time // gangs that it has seen partly bound: since when
-	early   map[string]time.Time // when the program may have noticed at the earliest: the round before, by a lost answer
-	next    map[string]time.Time // the same with this round
-	began   time.Time            // the round
-	earlier time.Time            // the round before
-	rounds  int                  // that came to a decision before
-	spared  map[string]time.Time // gangs of which a budget refused an eviction: the last time
-	offer   int                  // nodes that it saw inference offer
-	overdue bool                 // nodes on loan that inference wanted back by then
-	current bool                 // it has seen all there was when the round began
-	running map[string]bool      // gangs that it saw whole when the round began
-	lately  map[string]bool      // the same of the round before that came to a decision
-	fresh   map[types.UID]bool   // pods that the round has bound since it decided
-	unsure  map[types.UID]bool   // pods of which it did not know whether they are bound when the round began
-	waiting []*corev1.Pod        // pods that it saw wait
-	stopped map[string]bool      // gangs of this round of which pods were evicted
-	stops   []time.Time          // when it stopped gangs that ran
+	whole   map[types.UID]bool       // pods of gangs that it has seen whole
+	aged    map[string]bool          // gangs that it found partly bound, and takes as gangs that ran
+	half    map[string]time.Time     // gangs that it has seen partly bound: since when
+	early   map[string]time.Time     // when the program may have noticed at the earliest: the round before, by a lost answer
+	next    map[string]time.Time     // the same with this round
+	began   time.Time                // the round
+	earlier time.Time                // the round before
+	rounds  int                      // that came to a decision before
+	spared  map[string]time.Time     // gangs of which a budget refused an eviction: the last time
+	offer   int                      // nodes that it saw inference offer
+	bounds  map[string]amountBounds  // of CPU and memory that it saw, by namespace
+	stuck   map[string][]*corev1.Pod // pods that it saw whose kubelets cannot resize them, by gang
+	begun   map[string]bool          // gangs of which it knew a bound pod, or of which one may have been bound
+	overdue bool                     // nodes on loan that inference wanted back by then
+	current bool                     // it has seen all there was when the round began
+	running map[string]bool          // gangs that it saw whole when the round began
+	lately  map[string]bool          // the same of the round before that came to a decision
+	fresh   map[types.UID]bool       // pods that the round has bound since it decided
+	unsure  map[types.UID]bool       // pods of which it did not know whether they are bound when the round began
+	waiting []*corev1.Pod            // pods that it saw wait
+	stopped map[string]bool          // gangs of this round of which pods were evicted
+	stops   []time.Time              // when it stopped gangs that ran
 	writes  int
 	longest time.Duration // for which a gang was partly bound, as a process saw it
 	counts  map[string]int
@@ -116,6 +119,7 @@ func (k *invariants) before() {
 	}
 	orders := w.l.orders(w.l.Now())
 	k.mode = within(Live, orders.mode)
+	k.bounds, k.stuck, k.begun = orders.amounts, map[string][]*corev1.Pod{}, map[string]bool{}
 	k.offer, k.overdue = int(orders.offer), !w.l.Now().Before(orders.reclaimBy)
 	k.running, k.stopped, k.waiting, k.fresh = map[string]bool{}, map[string]bool{}, nil, map[types.UID]bool{}
 	k.next, k.began, k.rounds = map[string]time.Time{}, time.Now(), w.l.rounds
@@ -149,7 +153,10 @@ func (k *invariants) before() {
 	}
 	delete(gangs, "")
 	for name, pods := range gangs {
-		if bound, _ := k.tally(pods); bound > 0 && strings.Contains(name, "/junk") { // pods of nobody are gangs of one
+		k.stuck[name] = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !stuck(pod, w.l.Now()) })
+		bound, _ := k.tally(pods)
+		k.begun[name] = bound > 0 || slices.ContainsFunc(pods, k.doubts)
+		if bound > 0 && strings.Contains(name, "/junk") { // pods of nobody are gangs of one
 			k.running[name] = true
 		}
 		k.waiting = append(k.waiting, slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {

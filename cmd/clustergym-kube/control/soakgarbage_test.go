@@ -58,9 +58,15 @@ func (w *world) garbageAnnotation() bool {
 		return false
 	}
 	names := []string{mirror.EstimateAnnotation, mirror.MaxWorkersAnnotation, "clustergym.dev/min-workers", "clustergym.dev/model"}
-	name, uid := names[w.draw.IntN(len(names))], pod.UID
+	w.spoil(pod, names[w.draw.IntN(len(names))], w.word())
+	return true
+}
+
+// spoil gives an annotation of a pod another value for a while.
+func (w *world) spoil(pod *corev1.Pod, name, value string) {
+	uid := pod.UID
 	was, had := pod.Annotations[name]
-	w.editPod(pod, func(p *corev1.Pod) { p.Annotations[name] = w.word() })
+	w.editPod(pod, func(p *corev1.Pod) { p.Annotations[name] = value })
 	w.until(20, func() {
 		if now := w.pods[key(pod)]; now != nil && now.UID == uid {
 			w.editPod(now, func(p *corev1.Pod) {
@@ -70,7 +76,6 @@ func (w *world) garbageAnnotation() bool {
 			})
 		}
 	})
-	return true
 }
 
 func (w *world) garbageNode() bool {

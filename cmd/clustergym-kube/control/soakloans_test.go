@@ -14,6 +14,9 @@ import (
 // orders returns a control ConfigMap with the mode and what inference offers.
 func (w *world) orders(mode string) *corev1.ConfigMap {
 	m := switchTo(mode)
+	if w.play.amounts {
+		m.Data[amountsKey] = w.bounds
+	}
 	if w.play.loans {
 		m.Data[offerKey] = fmt.Sprint(w.offer)
 		if !w.by.IsZero() {

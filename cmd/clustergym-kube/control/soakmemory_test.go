@@ -23,6 +23,7 @@ type memory struct {
 	jobs    map[string]*batchv1.Job      // owners of elastic gangs, by namespace/name
 	changes map[string][]change          // by resource: pods, nodes, configmaps
 	refuse  map[string]bool              // gangs whose pods disruption budgets protect
+	first   map[types.UID]*corev1.Pod    // pods as they were created
 	uids    int
 	version int
 
@@ -30,12 +31,15 @@ type memory struct {
 	hit   func(*trouble)
 	dead  bool // the program was killed: it gets no more answers, and its requests do nothing
 	hurt  bool // a request of this round got no proper answer
+	lost  bool // the answer to the request will be lost
 	// heard is called for each write of a program that is carried out, before it takes effect; asked for each binding that arrives.
 	asked func(pod *corev1.Pod, node string)
 	heard func(verb string, pod *corev1.Pod, node string)
 	// marked and scaled are called for each change of a node and of a Job by a program, before it takes effect.
 	marked func(was, is *corev1.Node)
 	scaled func(is *batchv1.Job)
+	// resized is called for each pod whose CPU and memory a program changes, before it takes effect.
+	resized func(was, is *corev1.Pod)
 }
 
 // change is an object that was written, or deleted.
@@ -57,7 +61,7 @@ func newMemory() *memory {
 	return &memory{
 		pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, maps: map[string]*corev1.ConfigMap{},
 		jobs:    map[string]*batchv1.Job{},
-		changes: map[string][]change{}, refuse: map[string]bool{},
+		changes: map[string][]change{}, refuse: map[string]bool{}, first: map[types.UID]*corev1.Pod{},
 	}
 }
 
@@ -79,6 +83,7 @@ func (a *memory) putPod(pod *corev1.Pod) {
 	if pod.UID == "" {
 		a.uids++
 		pod.UID = types.UID(fmt.Sprint("uid-", a.uids))
+		a.first[pod.UID] = pod
 	}
 	a.pods[key(pod)] = pod
 	a.wrote("pods", key(pod), pod)

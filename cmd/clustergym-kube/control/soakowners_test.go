@@ -29,9 +29,9 @@ func (w *world) kubelets() {
 				w.dropPod(pod)
 			}
 		case pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "":
-			w.editPod(pod, func(p *corev1.Pod) {
-				p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: time.Now()}
-			})
+			w.start(pod)
+		case pod.Status.Phase == corev1.PodRunning && w.play.amounts:
+			w.resize(pod)
 		}
 	}
 }
@@ -54,6 +54,7 @@ func (w *world) owners(passed time.Duration) {
 			}
 		}
 		if running >= g.least && !g.over {
+			w.report(g, pods)
 			if g.ran += passed; g.ran >= g.run {
 				g.over = true
 				for _, pod := range pods {
@@ -107,6 +108,9 @@ func (w *world) owners(passed time.Duration) {
 				Spec:       batchv1.JobSpec{Parallelism: new(int32(g.least + w.draw.IntN(g.pods-g.least+1)))},
 			})
 		}
+		if w.play.amounts {
+			g.size = w.size()
+		}
 		w.gangs = append(w.gangs, g)
 	}
 }
@@ -140,6 +144,9 @@ func (w *world) pod(g *wanted, name string) *corev1.Pod {
 	requests := pod.Spec.Containers[0].Resources.Requests
 	requests["cpu"] = resource.MustParse(fmt.Sprint(2 * g.gpus))
 	requests["memory"] = resource.MustParse(fmt.Sprint(8*g.gpus, "Gi"))
+	if g.size != nil {
+		g.size.apply(pod, g.gpus)
+	}
 	return pod
 }
 

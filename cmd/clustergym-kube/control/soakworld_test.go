@@ -17,16 +17,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // play is a policy with the limits that a soak runs it with.
 type play struct {
-	policy string
-	stops  int
-	across bool
-	loans  bool // some nodes are of the inference pool, which lends them
-	grows  bool // some gangs are elastic
+	policy  string
+	stops   int
+	across  bool
+	loans   bool // some nodes are of the inference pool, which lends them
+	grows   bool // some gangs are elastic
+	amounts bool // the program may give gangs more or less CPU and memory than they request
+	whims   bool // it also changes them at random
 }
 
 // world is a cluster in memory in which gangs come and go, and the program that schedules it. Only its generator draws, and its
@@ -48,11 +51,13 @@ type world struct {
 	check  *invariants
 	log    lastLines
 
-	offer   int       // nodes that inference offers
-	by      time.Time // when it wants the others back
-	l       *Loop
-	stores  []*store       // pods, nodes, configmaps
-	delayed map[string]int // by resource: rounds for which the watch shows nothing, or not all
+	offer    int               // nodes that inference offers
+	by       time.Time         // when it wants the others back
+	bounds   string            // of CPU and memory, in the form of the control ConfigMap
+	hindered map[string]string // nodes whose kubelets refuse all resizes, and as what
+	l        *Loop
+	stores   []*store       // pods, nodes, configmaps
+	delayed  map[string]int // by resource: rounds for which the watch shows nothing, or not all
 }
 
 // wanted is a gang as its owner wants it to be.
@@ -65,6 +70,7 @@ type wanted struct {
 	run         time.Duration
 	ran         time.Duration // since it is whole
 	over        bool
+	size        *sizing // nil in plays without amounts
 }
 
 func (g *wanted) key() string { return g.space + "/" + g.name }
@@ -92,16 +98,17 @@ const (
 	soakGPUs     = 8
 	soakDeadline = time.Minute
 	soakLoss     = 3 * time.Minute
+	soakSettle   = 20 * time.Second // of reports
 )
 
 func newWorld(t testing.TB, seed uint64, p play) *world {
 	w := &world{
 		memory: newMemory(), t: t, began: time.Now().Add(-time.Hour), draw: rand.New(rand.NewPCG(seed, 23)), play: p, open: 10, counts: map[string]int{},
-		delayed: map[string]int{},
+		delayed: map[string]int{}, bounds: amountsTexts[0], hindered: map[string]string{},
 	}
 	w.hit = func(x *trouble) { w.count(x.kind) }
 	w.check = newInvariants(w)
-	w.heard, w.asked, w.marked, w.scaled = w.check.heard, w.check.asked, w.check.marked, w.check.scaled
+	w.heard, w.asked, w.marked, w.scaled, w.resized = w.check.heard, w.check.asked, w.check.marked, w.check.scaled, w.check.resized
 	for i := range soakNodes {
 		w.putNode(w.node(fmt.Sprint("n", i)))
 	}
@@ -117,6 +124,9 @@ func (w *world) node(name string) *corev1.Node {
 		n.Labels[mirror.PoolLabel] = mirror.InferencePool
 	}
 	n.Status.Allocatable["cpu"], n.Status.Allocatable["memory"] = resource.MustParse("64"), resource.MustParse("256Gi")
+	if w.play.amounts { // so that gangs compete for them
+		n.Status.Allocatable["cpu"], n.Status.Allocatable["memory"] = resource.MustParse("24"), resource.MustParse("160Gi")
+	}
 	return n
 }
 
@@ -129,10 +139,19 @@ func (w *world) count(kind string) {
 func (w *world) restart() {
 	registry := prometheus.NewRegistry()
 	client := w.client()
+	log := slog.New(slog.NewTextHandler(&w.log, nil))
+	readings, err := measure.New(soakSettle, nil, registry, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d := decider(w.t, w.play.policy)
+	if w.play.whims {
+		d = deciderAfter(w.t, w.play.policy, resizeAtRandom(w.draw))
+	}
 	l, err := New(Config{
-		Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: decider(w.t, w.play.policy),
+		Readings: readings, Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: d,
 		Mirror: reading, GangDeadline: soakDeadline, LossDeadline: soakLoss, Stops: w.play.stops, Across: w.play.across,
-		Log: slog.New(slog.NewTextHandler(&w.log, nil)), Starvation: time.Hour, Now: func() time.Time { return both(time.Now().Add(w.skew), time.Since(w.began)) },
+		Log: log, Starvation: time.Hour, Now: func() time.Time { return both(time.Now().Add(w.skew), time.Since(w.began)) },
 	}, registry)
 	if err != nil {
 		w.t.Fatal(err)
@@ -205,7 +224,7 @@ func (w *world) calm() {
 	for _, u := range w.later {
 		u.do()
 	}
-	w.later, w.armed, w.offer, w.by = nil, nil, 0, time.Time{}
+	w.later, w.armed, w.offer, w.by, w.bounds = nil, nil, 0, time.Time{}, amountsTexts[0]
 	w.putMap(w.orders("live"))
 	clear(w.delayed)
 }

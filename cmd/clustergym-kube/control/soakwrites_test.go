@@ -2,10 +2,12 @@ package control
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -23,7 +25,11 @@ func (k *invariants) heard(verb string, pod *corev1.Pod, node string) {
 	case "bind":
 		k.bound[pod.UID] = node
 		k.fresh[pod.UID] = k.w.l.rounds > k.rounds
-		k.fits(pod, node)
+		k.takes(pod, node)
+		k.fits(pod, node, gpu, "cpu", "memory")
+		if !k.begun[gangName(pod)] && !k.allowed(pod, false) {
+			k.breach("pod %s is bound with %s, which bounds %+v do not allow: it requested %s", key(pod), sizes(pod), k.bounds[pod.Namespace], sizes(k.w.first[pod.UID]))
+		}
 	case "delete":
 		k.mayDelete(pod)
 	case "evict", "refuse":
@@ -31,8 +37,8 @@ func (k *invariants) heard(verb string, pod *corev1.Pod, node string) {
 	}
 }
 
-// fits checks that a node that a pod is bound to takes pods and has room for it, by what the process sees and has bound itself.
-func (k *invariants) fits(pod *corev1.Pod, name string) {
+// takes checks that a node that a pod is bound to takes pods, by what the process sees.
+func (k *invariants) takes(pod *corev1.Pod, name string) {
 	x, there, _ := k.w.stores[1].GetByKey(name)
 	if !there {
 		k.breach("pod %s is bound to node %s, which is not there", key(pod), name)
@@ -42,17 +48,25 @@ func (k *invariants) fits(pod *corev1.Pod, name string) {
 	if node.Spec.Unschedulable || !mirror.Ready(node) || k.w.nodes[name] != nil && inference(k.w.nodes[name]) && !lent(k.w.nodes[name]) {
 		k.breach("pod %s is bound to node %s, which takes no pods", key(pod), name)
 	}
-	for _, r := range []corev1.ResourceName{gpu, "cpu", "memory"} {
-		room := node.Status.Allocatable[r]
-		held := requested(pod, r)
+}
+
+// fits checks that the node of a pod has room for it, by what the process sees, and has bound and resized itself.
+func (k *invariants) fits(pod *corev1.Pod, name string, of ...corev1.ResourceName) {
+	x, there, _ := k.w.stores[1].GetByKey(name)
+	if !there {
+		return
+	}
+	node := x.(*corev1.Node)
+	for _, r := range of {
+		room, held := amountOf(node.Status.Allocatable, r), requested(pod, r)
 		for _, other := range k.w.pods {
 			if other.UID == pod.UID || mirror.Ended(other) || k.at(other) != name {
 				continue
 			}
-			held += requested(other, r)
+			held += k.holding(other, r)
 		}
-		if held > room.Value() {
-			k.breach("node %s holds %d of %d %s with pod %s", name, held, room.Value(), r, key(pod))
+		if held > room {
+			k.breach("node %s holds %d of %d %s with pod %s", name, held, room, r, key(pod))
 		}
 	}
 }
@@ -69,10 +83,10 @@ func (k *invariants) at(pod *corev1.Pod) string {
 	return ""
 }
 
+// requested returns what a pod requests of a resource: of CPU in thousandths of a core.
 func requested(pod *corev1.Pod, r corev1.ResourceName) (n int64) {
 	for i := range pod.Spec.Containers {
-		q := pod.Spec.Containers[i].Resources.Requests[r]
-		n += q.Value()
+		n += amountOf(pod.Spec.Containers[i].Resources.Requests, r)
 	}
 	return n
 }
@@ -113,7 +127,7 @@ func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
 		half, k.running[name] = false, true
 	}
 	refused, was := k.spared[name]
-	if verb == "refuse" {
+	if verb == "refuse" && !k.w.lost {
 		k.spared[name] = time.Now()
 	}
 	if half {
@@ -135,7 +149,7 @@ func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
 		k.breach("pod %s is evicted: %d gangs are stopped within an hour, at most %d may be", key(pod), len(k.stops), k.w.play.stops)
 	case was && now.Sub(refused) < sparing:
 		k.breach("pod %s is evicted %v after a budget refused it", key(pod), now.Sub(refused))
-	case !k.reclaims(name, false) && !slices.ContainsFunc(k.waiting, func(p *corev1.Pod) bool {
+	case !k.reclaims(name, false) && !strings.Contains(k.w.play.policy, baselines.MoveSuffix) && !slices.ContainsFunc(k.waiting, func(p *corev1.Pod) bool {
 		return k.w.play.across || p.Namespace == pod.Namespace || *p.Spec.Priority > *pod.Spec.Priority
 	}):
 		k.breach("pod %s is evicted, and no gang waits that it has to yield to", key(pod))
