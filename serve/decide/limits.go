@@ -20,8 +20,8 @@ type Limits struct {
 	Starving []cluster.JobID
 	// Holds reports whether a job in Starving may hold others back; nil if all may.
 	Holds func(cluster.JobID) bool
-	// Amounts returns bounds on what a worker of the job may hold on a server: what a proposal gives beyond them is cut. If it is not
-	// nil, what running jobs hold can change in place, so that such a change is no stop. A job in Protected never gets less.
+	// Amounts returns bounds on what a worker of the job may hold on a server: what a proposal gives beyond them is cut. If it is
+	// not nil, what running jobs hold can change in place, so that such a change is no stop. A job in Protected never gets less.
 	Amounts func(cluster.JobID, cluster.ServerID) (least, most cluster.Amount)
 }
 
