@@ -219,9 +219,11 @@ func (w *soak) garbageAnnotation() bool {
 // protectGang lets a disruption budget refuse evictions of a gang's pods for a while.
 func (w *soak) protectGang() bool {
 	pod := w.some(func(pod *corev1.Pod) bool { return works(pod) && pod.Labels["kubetest/gang"] != "" })
-	if pod == nil {
-		return false
-	}
+	return pod != nil && w.protect(pod)
+}
+
+// protect lets a disruption budget refuse evictions of the pods of a pod's gang for a while.
+func (w *soak) protect(pod *corev1.Pod) bool {
 	w.made++
 	none := intstr.FromInt32(0)
 	budgets := w.c.Client.PolicyV1().PodDisruptionBudgets(pod.Namespace)
@@ -244,6 +246,21 @@ func (w *soak) protectGang() bool {
 		w.rules.guard(gang, -1)
 	})
 	return true
+}
+
+// protectAll lets disruption budgets refuse all evictions for some time, in which no other fault hinders the program: it may ask for
+// those of each gang once.
+func (w *soak) protectAll() {
+	seen := map[string]bool{}
+	for _, pod := range w.list(func(pod *corev1.Pod) bool { return works(pod) && pod.Labels["kubetest/gang"] != "" }) {
+		if gang := gangOf(pod); !seen[gang] {
+			seen[gang] = true
+			if w.protect(pod) {
+				w.count("disruption budget")
+			}
+		}
+	}
+	w.quiet(3 * notice)
 }
 
 // guard notes that a disruption budget protects a gang, or no longer does.

@@ -170,12 +170,15 @@ func (r *rules) askEvict(c *call, pod *corev1.Pod) {
 		if code == http.StatusTooManyRequests { // of the server: a disruption budget
 			r.w.mu.Lock()
 			defer r.w.mu.Unlock()
+			if g.refusedIn != epoch {
+				g.spared = time.Now()
+			}
 			g.refused, g.refusedIn = time.Now(), epoch
 			r.refusals++
 		}
 	}
-	if g.whole && r.known(g.wholeAt) && g.refusedIn == r.epoch && r.known(g.refused) {
-		r.breach("pod %s/%s is evicted %v after a budget refused it", pod.Namespace, pod.Name, time.Since(g.refused))
+	if g.whole && r.known(g.wholeAt) && g.refusedIn == r.epoch && r.known(g.spared) && time.Since(g.spared) < sparing {
+		r.breach("pod %s/%s is evicted %v after a budget refused it", pod.Namespace, pod.Name, time.Since(g.spared))
 	}
 	if time.Since(g.stopped) < oneRound { // it goes on to stop the gang
 		return

@@ -20,6 +20,8 @@ const (
 	early = time.Second
 	// askBack is the time after which the program asks again for an eviction that a budget refused.
 	askBack = 5 * time.Second
+	// sparing is the time after such a refusal within which the policy may not stop the gang, less one round.
+	sparing = 4*time.Minute + 30*time.Second
 )
 
 // rules checks what must hold at every request of the program and after every change of a pod. Its fields are guarded by the
@@ -93,6 +95,7 @@ type gangFacts struct {
 	wholeLeft         time.Time // when it was last whole
 	stopped           time.Time // when an eviction of its pods as those of a gang that runs was first asked for
 	refused           time.Time // when a disruption budget last refused one
+	spared            time.Time // when one first refused one of the process of the epoch
 	refusedIn, toldOf int       // the epoch of that; the epoch for which it was told that the gang is partly bound for too long
 }
 

@@ -40,9 +40,14 @@ type soakPlay struct {
 	stops  int
 	across bool
 	elect  bool // two replicas, of which one leads
+	alone  bool // each gang has a namespace of its own, and all have one priority: none may be stopped for another
+	guards bool // disruption budgets protect all gangs that run, now and then, without another fault
 }
 
-var plays = []soakPlay{{"srtf", 2, true, false}, {"srtf", 4, false, false}, {"srsf:evict=true", 2, false, true}, {"fjf", 0, false, false}}
+var plays = []soakPlay{
+	{policy: "srtf", stops: 2, across: true}, {policy: "srtf", stops: 4}, {policy: "srsf:evict=true", stops: 2, elect: true}, {policy: "fjf"},
+	{policy: "srtf", stops: 40, alone: true}, {policy: "srtf", stops: 40, across: true, guards: true},
+}
 
 func (p soakPlay) flags() []string {
 	return []string{
@@ -152,14 +157,34 @@ func newSoak(t *testing.T, seed uint64, p soakPlay) *soak {
 		g.again = map[int]int{}
 		g.space, g.pods = fmt.Sprint("team-", gangs.IntN(soakSpaces)), 1+gangs.IntN(6)
 		g.together = time.Duration(500+gangs.IntN(10_000)) * time.Millisecond
+		if p.guards {
+			g.together *= 2
+		}
 		class, estimate := fmt.Sprint("class-", gangs.IntN(soakClasses)), time.Duration(1+gangs.IntN(600))*time.Second
+		if p.alone {
+			g.space, class, g.pods, g.gpus = w.load.unused(), "class-1", g.pods+2, 4
+		}
 		g.edit = func(pod *corev1.Pod) {
 			pod.Spec.PriorityClassName = class
 			pod.Annotations["clustergym.dev/estimate"] = estimate.String()
 		}
 	}}
+	if p.alone {
+		w.load.open = soakSpaces
+	}
 	w.load.start()
 	return w
+}
+
+// unused returns a namespace of the soak in which no gang is that has not ended. The caller holds the lock.
+func (l *load) unused() string {
+	for n := range soakSpaces {
+		space := fmt.Sprint("team-", n)
+		if !slices.ContainsFunc(l.gangs, func(g *madeGang) bool { return !g.over && g.space == space }) {
+			return space
+		}
+	}
+	panic("more gangs than namespaces")
 }
 
 // run makes faults until so many have taken effect, then lets all gangs end.
@@ -171,6 +196,9 @@ func (w *soak) run(faults int) {
 		w.pass(time.Duration(w.draw.Int64N(int64(soakPause))))
 		if w.hit() >= calm {
 			w.rest()
+			if w.play.guards {
+				w.protectAll()
+			}
 			calm = w.hit() + soakCalm
 		}
 	}
