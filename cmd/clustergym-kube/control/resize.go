@@ -65,8 +65,8 @@ func (l *Loop) undone(ctx context.Context, r *round) (list []holding) {
 	return list
 }
 
-// resizeAll resizes the pods of running gangs: first those that get less of something, so that a quota has room for the others. The
-// gangs whose resizes it undoes keep what they then hold for the time pinned.
+// resizeAll resizes the pods of running gangs: first those that get less of something, so that a quota has room for the others.
+// The gangs whose resizes it undoes keep what they then hold for the time pinned.
 func (l *Loop) resizeAll(ctx context.Context, r *round, now time.Time) error {
 	var less, more []holding
 	for _, h := range append(r.holds, l.undone(ctx, r)...) {

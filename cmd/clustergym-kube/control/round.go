@@ -17,7 +17,7 @@ import (
 type round struct {
 	id        string
 	view      *mirror.View
-	before    cluster.State // the cluster as it is, with partly bound gangs completed, resizes undone and every pending gang submitted
+	before    cluster.State // the cluster as it is, with partly bound gangs completed, resizes undone and pending gangs submitted
 	answers   []*decide.Answer
 	held      []decide.Held
 	starved   []cluster.JobID // gangs that have waited for longer than the starvation limit

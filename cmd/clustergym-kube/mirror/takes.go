@@ -2,8 +2,8 @@ package mirror
 
 import corev1 "k8s.io/api/core/v1"
 
-// Takes reports whether a node is there, takes new pods, and has room for a pod beside the other pods that are bound to it. The pod
-// may have been resized since: it counts as it is in o.
+// Takes reports whether a node is there, takes new pods, and has room for a pod beside the other pods that are bound to it. The
+// pod may have been resized since: it counts as it is in o.
 func (o *Objects) Takes(c *Config, pod *corev1.Pod, node string) bool {
 	var use amount
 	for _, other := range o.Pods {
