@@ -50,9 +50,9 @@ const (
 
 // newCalibration returns a calibration that corrects nothing yet. The factor of the median changes slowly and stays within
 // about 1.4: waits of a minute are missed by large factors, and a larger correction for these made the medians of usual waits
-// wrong. Step and bound were chosen on training and validation windows. The factor of the 90th percentile changes fast, so that it
-// also holds when the load changes. It aims at 93 %: of the jobs that are late at one instant only some count, so that less than the
-// share aimed at start in time, on training and validation windows 90 %.
+// wrong. Step and bound were chosen on training and validation windows. The factor of the 90th percentile changes fast, so that
+// it also holds when the load changes. It aims at 93 %: of the jobs that are late at one instant only some count, so that less
+// than the share aimed at start in time, on training and validation windows 90 %.
 func newCalibration() *calibration {
 	return &calibration{
 		median: factor{of: 0.5, step: 0.01, most: 0.35}, p90: factor{of: 0.93, step: 0.1, most: 8}, open: map[string]*forecast{},

@@ -3,6 +3,7 @@ package control
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -40,9 +41,7 @@ func (a *memory) patchPod(action ktesting.PatchActionImpl, pod *corev1.Pod) (*co
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, pod.Name, fmt.Errorf("UID is %s, not %s", pod.UID, p.Metadata.UID))
 	}
 	is := pod.DeepCopy()
-	for name, value := range p.Metadata.Annotations {
-		is.Annotations[name] = value
-	}
+	maps.Copy(is.Annotations, p.Metadata.Annotations)
 	if action.GetSubresource() != "resize" {
 		a.heard("patch", pod, "")
 		if len(p.Metadata.Annotations) > 0 {
@@ -53,12 +52,8 @@ func (a *memory) patchPod(action ktesting.PatchActionImpl, pod *corev1.Pod) (*co
 	for _, c := range p.Spec.Containers {
 		for i := range is.Spec.Containers {
 			if of := &is.Spec.Containers[i]; of.Name == c.Name {
-				for name, q := range c.Resources.Requests {
-					of.Resources.Requests[name] = q
-				}
-				for name, q := range c.Resources.Limits {
-					of.Resources.Limits[name] = q
-				}
+				maps.Copy(of.Resources.Requests, c.Resources.Requests)
+				maps.Copy(of.Resources.Limits, c.Resources.Limits)
 			}
 		}
 	}

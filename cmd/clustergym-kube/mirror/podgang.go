@@ -148,9 +148,10 @@ func (c *podGang) succeeded() int32 {
 // endsFor is how long the room of a pod that has succeeded stays taken while other pods of its gang still run.
 const endsFor = 5 * time.Second
 
-// ending returns the pods that have just succeeded of a gang that ends. The pods of a gang end one after the other. If each node became
-// free at once, small jobs would take the first, and a large gang would hardly ever find room for all its pods, although the
-// nodes of a gang of its size become free within a second. A gang with pods that wait does not end: those that succeed are replaced.
+// ending returns the pods that have just succeeded of a gang that ends. The pods of a gang end one after the other. If each node
+// became free at once, small jobs would take the first, and a large gang would hardly ever find room for all its pods, although
+// the nodes of a gang of its size become free within a second. A gang with pods that wait does not end: those that succeed are
+// replaced.
 func (b *builder) ending(c *podGang) (pods []*corev1.Pod) {
 	if len(c.bound) == 0 || len(c.free)+len(c.gated) > 0 {
 		return nil
