@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // bound stores bindings until the watch shows them. Without it a round could assign GPUs that are already taken.
@@ -66,9 +66,7 @@ func (b *bound) dispel(ctx context.Context, a *act.Actor, takes func(act.Binding
 	}
 	ctx, cancel := context.WithTimeout(ctx, inTime)
 	defer cancel()
-	all := slices.SortedFunc(maps.Values(b.doubt), func(x, y act.Binding) int {
-		return cmp.Or(cmp.Compare(x.Pod.Namespace, y.Pod.Namespace), cmp.Compare(x.Pod.Name, y.Pod.Name))
-	})
+	all := slices.SortedFunc(maps.Values(b.doubt), func(x, y act.Binding) int { return mirror.ByName(x.Pod, y.Pod) })
 	var repeat, ask []act.Binding
 	for _, of := range all {
 		if takes(of) {

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,20 +24,23 @@ func (l leaving) note(pods []*corev1.Pod, errs []error, now metav1.Time) {
 // show replaces, in the caller's list, the stored pods that do not show their deletion yet by copies that do. It forgets the
 // other stored pods: they show it or are gone.
 func (l leaving) show(pods []*corev1.Pod) {
-	if len(l) == 0 {
+	overlay(l, pods, func(pod *corev1.Pod, _ metav1.Time) bool { return pod.DeletionTimestamp == nil },
+		func(pod *corev1.Pod, at metav1.Time) { pod.DeletionTimestamp = &at })
+}
+
+// overlay replaces, in the caller's list, the stored pods for which open returns true by copies that apply has changed. It
+// forgets the other stored pods.
+func overlay[T any](stored map[types.UID]T, pods []*corev1.Pod, open func(*corev1.Pod, T) bool, apply func(*corev1.Pod, T)) {
+	if len(stored) == 0 {
 		return
 	}
-	seen := make(map[types.UID]bool, len(l))
+	kept := make(map[types.UID]bool, len(stored))
 	for i, pod := range pods {
-		if at, ok := l[pod.UID]; ok && pod.DeletionTimestamp == nil {
-			seen[pod.UID] = true
+		if x, ok := stored[pod.UID]; ok && open(pod, x) {
+			kept[pod.UID] = true
 			pods[i] = pod.DeepCopy() // the watch owns the original object
-			pods[i].DeletionTimestamp = &at
+			apply(pods[i], x)
 		}
 	}
-	for uid := range l {
-		if !seen[uid] {
-			delete(l, uid)
-		}
-	}
+	maps.DeleteFunc(stored, func(uid types.UID, _ T) bool { return !kept[uid] })
 }

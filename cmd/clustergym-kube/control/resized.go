@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // resized stores resizes until the watch shows them. Without it a round could give others what the pods hold, or resize them
@@ -40,9 +40,7 @@ func (r resized) note(of act.Resizing, err error, now time.Time) {
 // is still unknown.
 func (r resized) dispel(ctx context.Context, a *act.Actor, now time.Time) error {
 	var ask []act.Resizing
-	for _, x := range slices.SortedFunc(maps.Values(r), func(x, y resize) int {
-		return cmp.Or(cmp.Compare(x.Pod.Namespace, y.Pod.Namespace), cmp.Compare(x.Pod.Name, y.Pod.Name))
-	}) {
+	for _, x := range slices.SortedFunc(maps.Values(r), func(x, y resize) int { return mirror.ByName(x.Pod, y.Pod) }) {
 		if x.doubt {
 			ask = append(ask, x.Resizing)
 		}
@@ -68,16 +66,6 @@ func (r resized) dispel(ctx context.Context, a *act.Actor, now time.Time) error 
 // show replaces, in the caller's list, the stored pods that do not show their resize yet by copies that do. It forgets those that
 // show it, those that are gone, and after a while all others: somebody else may have resized them since.
 func (r resized) show(pods []*corev1.Pod, now time.Time) {
-	if len(r) == 0 {
-		return
-	}
-	open := make(map[types.UID]bool, len(r))
-	for i, pod := range pods {
-		if x, ok := r[pod.UID]; ok && !x.Done(pod) && now.Sub(x.at) < sparing {
-			open[pod.UID] = true
-			pods[i] = pod.DeepCopy() // the watch owns the original object
-			x.Apply(pods[i])
-		}
-	}
-	maps.DeleteFunc(r, func(uid types.UID, _ resize) bool { return !open[uid] })
+	overlay(r, pods, func(pod *corev1.Pod, x resize) bool { return !x.Done(pod) && now.Sub(x.at) < sparing },
+		func(pod *corev1.Pod, x resize) { x.Apply(pod) })
 }

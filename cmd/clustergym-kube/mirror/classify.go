@@ -105,7 +105,7 @@ func (b *builder) wait(c *podGang, pods []*corev1.Pod, need int32) {
 	if len(pods) == 0 {
 		return
 	}
-	slices.SortStableFunc(pods, byName)
+	slices.SortStableFunc(pods, ByName)
 	w := Incomplete{Group: c.group, Pods: pods, Have: int32(len(c.bound) + len(c.free)), Want: need}
 	var why []string
 	if c.err != nil {

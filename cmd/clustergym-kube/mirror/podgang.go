@@ -40,7 +40,7 @@ func keyOf(g *gang.Group, alone bool) gangKey {
 }
 
 // podGangs groups the pods of the configured schedulers into gangs, in the order of their first pods, and adds up what all other
-// pods use on the nodes. Pods that have ended use nothing, but see ending.
+// pods use on the nodes. Pods that have ended use nothing, except those that ending returns.
 func (b *builder) podGangs() []*podGang {
 	var own []*corev1.Pod
 	for _, pod := range b.Pods {
@@ -66,7 +66,7 @@ func (b *builder) podGangs() []*podGang {
 			l.foreign = l.foreign || !ours && gpus > 0
 		}
 	}
-	slices.SortStableFunc(own, byName)
+	slices.SortStableFunc(own, ByName)
 	known := map[gangKey]*podGang{}
 	var all []*podGang
 	for _, pod := range own {
@@ -187,6 +187,7 @@ func stays(pod *corev1.Pod) bool {
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 }
 
-func byName(a, b *corev1.Pod) int {
+// ByName compares pods by namespace and name.
+func ByName(a, b *corev1.Pod) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

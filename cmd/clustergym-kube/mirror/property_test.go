@@ -286,7 +286,7 @@ func FuzzBuild(f *testing.F) {
 			t.Fatal(err)
 		}
 		for i, pod := range o.Pods { // Kubernetes guarantees unique names
-			if pod == nil || slices.ContainsFunc(o.Pods[:i], func(other *corev1.Pod) bool { return byName(pod, other) == 0 || pod.UID == other.UID }) {
+			if pod == nil || slices.ContainsFunc(o.Pods[:i], func(other *corev1.Pod) bool { return ByName(pod, other) == 0 || pod.UID == other.UID }) {
 				return
 			}
 		}

@@ -57,7 +57,7 @@ func (b *builder) order() {
 		jobs, plans = append(jobs, job), append(plans, p)
 	}
 	b.view.Jobs, b.plans = jobs, plans
-	slices.SortStableFunc(b.view.Refused, func(x, y Refusal) int { return byName(x.Pod, y.Pod) })
+	slices.SortStableFunc(b.view.Refused, func(x, y Refusal) int { return ByName(x.Pod, y.Pod) })
 }
 
 // reserve adds what a running gang uses to the loads of its nodes. It returns false if no State could contain the gang, which
