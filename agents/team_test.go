@@ -52,7 +52,12 @@ var models = []string{"resnet50", "bert", ""}
 
 func play(t *testing.T, c cluster.Spec, jobs []trace.Job, s cluster.Scheduler) *sim.Log {
 	t.Helper()
-	run, err := sim.New(sim.Config{Cluster: c, Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}, jobs)
+	return playIn(t, sim.Config{Cluster: c, Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}, jobs, s)
+}
+
+func playIn(t *testing.T, c sim.Config, jobs []trace.Job, s cluster.Scheduler) *sim.Log {
+	t.Helper()
+	run, err := sim.New(c, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +120,35 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 		}
 		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {
 			t.Errorf("%s: the untrained team differs from its prior", name)
+		}
+	}
+}
+
+// TestUntrainedIsItsPriorToldNothing checks the same where the prior learns run times and speeds: what it believes must not depend on
+// how often a team asks it.
+func TestUntrainedIsItsPriorToldNothing(t *testing.T) {
+	const prior = "srsf:evict=true+menu:places=8:idle=true+move+know:speed=fit"
+	spec := cluster.Uniform(4, 8)
+	for i := range spec.Servers {
+		spec.Servers[i].CPUMilli, spec.Servers[i].MemMiB = 32000, 256<<10
+	}
+	world := sim.Config{
+		Cluster: spec, Physics: physics.Compose(physics.CPUMem{}, physics.InterServer{Penalty: 0.5}), Hidden: sim.Hidden{Speeds: true},
+		Readings: sim.Readings{Interval: time.Minute, Noise: 0.1},
+	}
+	for seed := range uint64(3) {
+		jobs := workload(150, seed, true)
+		for i := range jobs {
+			j := &jobs[i]
+			j.Request.CPUMilli, j.Request.MemMiB, j.Tenant = 3000, 16<<10, fmt.Sprint("user ", i%7)
+		}
+		p := newPolicy(t, seed, prior)
+		base, err := baselines.New(prior)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(text(t, playIn(t, world, jobs, agents.NewTeam(p))), text(t, playIn(t, world, jobs, base))) {
+			t.Errorf("workload %d: the untrained team differs from its prior", seed)
 		}
 	}
 }

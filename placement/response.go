@@ -100,7 +100,7 @@ func (b *bench) measure(p cluster.Profile, spec *cluster.JobSpec) (*response, er
 	if alone.Workers != spec.Workers {
 		alone.Stages = 0
 	}
-	alone.GPUType, alone.Tenant, alone.Where = "", "", nil
+	alone.GPUType, alone.User, alone.Tenant, alone.Where = "", spec.Owner(), "", nil
 	slack := slack(p)
 	r := &response{profile: p, workers: alone.Workers, lean: spec.Request, floor: spec.Request, knee: spec.Request}
 	var err error

@@ -1,5 +1,7 @@
 package belief
 
+import "slices"
+
 // Copy returns a learner of a kind that has learned the same and is independent of l: an Age learner from a History is as if it
 // had learned from the same jobs itself. Nothing is copied that only a network uses, which corrects the predictions of the copy
 // unless it is nil. Copying takes time linear in the number of sets of similar jobs. Several goroutines may copy a learner that
@@ -40,7 +42,7 @@ func (l *Speeds) Copy(net *SpeedNetwork) *Speeds {
 	c.jobs = make(map[string]*measured, len(l.jobs))
 	for name, j := range l.jobs {
 		own := *j // circles and kinds never change
-		own.differences = append([]difference(nil), j.differences...)
+		own.differences, own.settled = slices.Clone(j.differences), slices.Clone(j.settled)
 		for i, of := range own.circles {
 			own.known[i] = c.circles[of]
 		}

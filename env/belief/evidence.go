@@ -33,16 +33,35 @@ func compareCircles(a, b circle) int {
 	return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.name, b.name))
 }
 
-// evidence is what differences between readings say about the coefficients: a normal likelihood with the given precision, whose
+// likelihood is what differences between readings say about the coefficients: a normal one with the given precision, whose
 // maximum times the precision is pull.
-type evidence struct {
+type likelihood struct {
 	count     int64 // of differences
 	precision matrix
 	pull      vector
-	last      int64 // the reading that came last, as Speeds.read counts them
 }
 
+// evidence is what the differences of a circle say. Beliefs follow from the part of it that is settled.
+type evidence struct {
+	likelihood
+	settled likelihood
+	last    int64 // the reading that came last, as Speeds.read counts them
+}
+
+// lags reports whether beliefs lag too far behind: whether there are more than 1.15 times as many differences as they follow
+// from. Computing beliefs again for every difference would take much longer.
+func lags(count, settled int64) bool { return float64(count) > 1.15*float64(settled) }
+
 func (e *evidence) add(d *difference, variance float64) {
+	e.likelihood.add(d, variance)
+	if lags(e.count, e.settled.count) {
+		e.settle()
+	}
+}
+
+func (e *evidence) settle() { e.settled = e.likelihood }
+
+func (e *likelihood) add(d *difference, variance float64) {
 	e.count++
 	scale := 1 / variance
 	for i, v := range d.x {
@@ -109,6 +128,8 @@ type measured struct {
 	y                  float64      // the mean of its readings
 	told               int64        // number of differences so far
 	differences        []difference // between its own readings, the newest mostOwn
+	settledTold        int64        // number of differences that what is believed of the job follows from
+	settled            []difference // and the newest mostOwn of these
 	asked              asked        // what the job was last asked about
 	believed           *believed    // and what was believed of it, nil before
 	answers            answers
@@ -118,7 +139,7 @@ type measured struct {
 const (
 	mostOwn       = 8    // differences kept of a job
 	mostCircles   = 1024 // circles with evidence, and as many with units
-	mostMeasured  = 4096 // jobs
+	mostMeasured  = 4096 // jobs with readings, and at most as many without
 	mostBelieved  = 1024 // beliefs kept for later calls
 	forgottenPart = 8    // one in so many is forgotten if there are too many
 )
@@ -126,15 +147,33 @@ const (
 // within is the part of the variance between the jobs of a user (or model) that is within groups of recurring jobs.
 const within = 0.2
 
-// job returns what is known of a job. Jobs are told apart by name.
+// add adds a difference between readings of the job.
+func (j *measured) add(d *difference) {
+	if len(j.differences) == mostOwn {
+		j.differences = append(j.differences[:0], j.differences[1:]...)
+	}
+	j.differences = append(j.differences, *d)
+	j.told++
+	if lags(j.told, j.settledTold) {
+		j.settle()
+	}
+}
+
+func (j *measured) settle() {
+	j.settledTold, j.settled = j.told, append(j.settled[:0], j.differences...)
+}
+
+// job returns what is known of a job that somebody asks about. Jobs are told apart by name. Of a job of that name which differs
+// in model, user or group nothing is known, and nothing is kept.
 func (l *Speeds) job(spec *cluster.JobSpec) *measured {
 	j := l.jobs[spec.Name]
-	if j == nil || j.model != spec.Model || j.user != userOf(spec) || j.group != spec.Group {
-		if j == nil {
-			l.makeRoom()
-		}
-		j = newMeasured(spec.Name, spec.Model, userOf(spec), spec.Group)
+	switch {
+	case j == nil:
+		l.makeRoom()
+		j = newMeasured(spec)
 		l.jobs[spec.Name] = j
+	case !j.is(spec):
+		j = newMeasured(spec)
 	}
 	if j.found != l.made {
 		j.found = l.made
@@ -145,10 +184,22 @@ func (l *Speeds) job(spec *cluster.JobSpec) *measured {
 	return j
 }
 
-func userOf(spec *cluster.JobSpec) string { return cmp.Or(spec.User, spec.Tenant) }
+// forReading returns what is known of a job that has a reading. A job of that name which differs in model, user or group was
+// another one and is forgotten.
+func (l *Speeds) forReading(spec *cluster.JobSpec) *measured {
+	if j := l.jobs[spec.Name]; j != nil && !j.is(spec) {
+		delete(l.jobs, spec.Name)
+		l.doubt()
+	}
+	return l.job(spec)
+}
 
-func newMeasured(name, model, user, group string) *measured {
-	j := &measured{model: model, user: user, group: group, circles: make([]circle, 1, 3), seen: -1, found: -1}
+func (j *measured) is(spec *cluster.JobSpec) bool {
+	return j.model == spec.Model && j.user == spec.Owner() && j.group == spec.Group
+}
+
+func newMeasured(spec *cluster.JobSpec) *measured {
+	j := &measured{model: spec.Model, user: spec.Owner(), group: spec.Group, circles: make([]circle, 1, 3), seen: -1, found: -1}
 	rest, job := 2.0, 1.0
 	add := func(c circle, weight float64) {
 		if c.name == "" || !names.OK(c.name) {
@@ -169,7 +220,7 @@ func newMeasured(name, model, user, group string) *measured {
 	for i, c := range j.circles[1:] {
 		j.kinds = append(j.kinds, j.kinds[i]+scopeNames[c.scope]+":"+c.name+"\x00")
 	}
-	j.kinds = append(j.kinds, j.kinds[len(j.kinds)-1]+"job:"+name)
+	j.kinds = append(j.kinds, j.kinds[len(j.kinds)-1]+"job:"+spec.Name)
 	return j
 }
 
@@ -186,12 +237,29 @@ func (j *measured) deepest() int {
 	return 0
 }
 
-// makeRoom makes room for another job. If there are as many as allowed, it forgets the eighth of which the last reading is
-// oldest.
+// makeRoom makes room for another job. If there are as many as allowed, it forgets those from which nothing was learned: whether
+// somebody asked about jobs has no effect on what is known of others.
 func (l *Speeds) makeRoom() {
-	if len(l.jobs) >= mostMeasured {
-		forget(l.jobs, func(j *measured) int64 { return j.last }, cmp.Compare)
+	if len(l.jobs) >= 2*mostMeasured {
+		l.forgetUnread()
 	}
+}
+
+// forgetOldest forgets the eighth of the jobs of which the last reading is oldest, if there are more than allowed from which
+// something was learned.
+func (l *Speeds) forgetOldest() {
+	if len(l.jobs) <= mostMeasured {
+		return
+	}
+	l.forgetUnread()
+	if len(l.jobs) > mostMeasured {
+		forget(l.jobs, func(j *measured) int64 { return j.last }, cmp.Compare)
+		l.doubt()
+	}
+}
+
+func (l *Speeds) forgetUnread() {
+	maps.DeleteFunc(l.jobs, func(_ string, j *measured) bool { return j.last == 0 })
 }
 
 // forget deletes one entry in forgottenPart: those with the oldest last reading, and of equally old ones those with the least

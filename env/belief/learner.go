@@ -93,7 +93,7 @@ func (l *Learner) who(spec *cluster.JobSpec) who {
 	if l.tuning.levels == 1 {
 		return who{}
 	}
-	return who{cmp.Or(spec.User, spec.Tenant), max(spec.Workers, 1)}
+	return who{spec.Owner(), max(spec.Workers, 1)}
 }
 
 // Ended learns that a job has ended after it had run for the given time in all. It keeps no reference to the spec.

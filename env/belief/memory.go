@@ -118,7 +118,7 @@ func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) 
 	running := make(map[string]runs, len(s.Running()))
 	for _, id := range s.Running() {
 		spec := s.Spec(id)
-		running[spec.Name] = runs{userOf(spec), spec.Workers, s.Age(id), s.PlannedRate(id)}
+		running[spec.Name] = runs{spec.Owner(), spec.Workers, s.Age(id), s.PlannedRate(id)}
 	}
 	waits := make(map[string]bool, len(s.Pending()))
 	for _, id := range s.Pending() {

@@ -9,8 +9,8 @@ import (
 // believed is what is believed of the coefficients of a kind of job with a request.
 type believed struct {
 	version       int
-	read          int64    // Speeds.read when counts were compared last
-	counts        [4]int64 // of differences by circle, and of the job itself
+	taught        int64    // Speeds.taught when counts were compared last
+	counts        [4]int64 // of the settled differences by circle, and of the job itself
 	*coefficients          // never changed, so that copies share them
 }
 
@@ -35,29 +35,28 @@ func (j *measured) key(spec *cluster.JobSpec) asked {
 	return asked{j.kinds[j.deepest()], spec.Request.CPUMilli, spec.Workers}
 }
 
-// of returns what is believed of a job. It is computed again when the number of differences in one of its circles has grown by
-// more than 15 %.
+// of returns what is believed of a job. It is computed again when more is settled of the job or of one of its circles.
 func (l *Speeds) of(j *measured, spec *cluster.JobSpec) *believed {
 	deepest, key := j.deepest(), j.key(spec)
-	if b := j.believed; b != nil && b.read == l.read && j.asked == key {
+	if b := j.believed; b != nil && b.taught == l.taught && j.asked == key {
 		return b
 	}
 	b := l.beliefs[key]
 	j.asked, j.believed = key, b
-	if b != nil && b.read == l.read {
+	if b != nil && b.taught == l.taught {
 		return b
 	}
 	var counts [4]int64
 	for i := range min(deepest+1, len(j.circles)) {
 		if e := j.known[i]; e != nil {
-			counts[i] = e.count
+			counts[i] = e.settled.count
 		}
 	}
 	if deepest == len(j.circles) {
-		counts[deepest] = j.told
+		counts[deepest] = j.settledTold
 	}
-	if b != nil && !grown(&counts, &b.counts) {
-		b.read = l.read
+	if b != nil && counts == b.counts {
+		b.taught = l.taught
 		return b
 	}
 	if b == nil {
@@ -68,26 +67,28 @@ func (l *Speeds) of(j *measured, spec *cluster.JobSpec) *believed {
 		l.beliefs[key], j.believed = b, b
 	}
 	l.version++
-	b.version, b.read, b.counts = l.version, l.read, counts
+	b.version, b.taught, b.counts = l.version, l.taught, counts
 	l.infer(j, key, b)
 	return b
+}
+
+// settle makes beliefs follow from all that was read.
+func (l *Speeds) settle() {
+	for _, e := range l.circles {
+		e.settle()
+	}
+	for _, j := range l.jobs {
+		j.settle()
+	}
+	l.doubt()
 }
 
 // doubt makes what is believed be computed again.
 func (l *Speeds) doubt() {
 	for _, b := range l.beliefs {
-		b.read = -1 // where a job still has it
+		b.taught = -1 // where a job still has it
 	}
 	clear(l.beliefs)
-}
-
-func grown(now, then *[4]int64) bool {
-	for i := range now {
-		if float64(now[i]) > 1.15*float64(then[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // infer computes the posterior of the coefficients from the widest circle to the job: what is believed of a circle, with the
@@ -101,14 +102,14 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 		if i < len(j.circles) {
 			v.widen(j.weights[i])
 			if e != nil {
-				e.update(&mean, v)
+				e.settled.update(&mean, v)
 			}
 		}
 		b.by[i+1] = mean
 	}
 	v.widen(j.weights[len(j.circles)])
-	for i := range j.differences {
-		j.differences[i].update(&mean, v)
+	for i := range j.settled {
+		j.settled[i].update(&mean, v)
 	}
 	sensible(&mean, v)
 	b.mean, b.apart = mean, j.apart()
@@ -125,7 +126,7 @@ func (m *matrix) widen(weight float64) {
 }
 
 // update replaces a normal prior of the coefficients by their posterior.
-func (e *evidence) update(mean *vector, v *matrix) {
+func (e *likelihood) update(mean *vector, v *matrix) {
 	var q matrix
 	v.invert(&q)
 	var pull vector

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
@@ -34,7 +35,7 @@ func (l *Speeds) Restore(text []byte) error {
 	}
 	l.read, l.width, l.types, l.circles, l.units, l.jobs = p.l.read, p.l.width, p.l.types, p.l.circles, p.l.units, p.l.jobs
 	l.made++
-	l.doubt()
+	l.settle()
 	return nil
 }
 
@@ -247,7 +248,7 @@ func (p *speedsParser) measured(before string) string {
 	if int64(len(j.differences)) != min(j.told, mostOwn) {
 		r.Bad("differences", fmt.Sprint(len(j.differences)), fmt.Sprintf("those that were told, at most %d", mostOwn))
 	}
-	whole := newMeasured(name, j.model, j.user, j.group)
+	whole := newMeasured(&cluster.JobSpec{Name: name, Model: j.model, User: j.user, Group: j.group})
 	whole.last, whole.seen, whole.count, whole.x, whole.y = j.last, j.seen, j.count, j.x, j.y
 	whole.told, whole.differences = j.told, j.differences
 	p.l.jobs[name] = whole

@@ -27,7 +27,7 @@ const speedsVersion = 2
 // and jobs the mean and the differences of the readings of single jobs. Vectors have one number for each effect. The width is the
 // logarithm of the factor on all standard deviations; version 1 did not have it.
 func (l *Speeds) Save() []byte {
-	l.doubt() // those that are kept for later calls may lag behind the evidence
+	l.settle() // a restored belief does not know how far this one lagged behind
 	b := fmt.Appendf(nil, `{"version":%d,"learner":"speeds","read":%d,"width":`, speedsVersion, l.read)
 	b = append(strconv.AppendFloat(b, l.width, 'g', -1, 64), `,"types":[`...)
 	for i, name := range l.types {
@@ -52,7 +52,7 @@ func (l *Speeds) Save() []byte {
 	b = append(b, `],"jobs":[`...)
 	i := 0
 	for _, name := range slices.SortedFunc(maps.Keys(l.jobs), cmp.Compare) {
-		if j := l.jobs[name]; j.seen >= 0 {
+		if j := l.jobs[name]; j.last > 0 {
 			b = j.append(separated(b, i), name)
 			i++
 		}

@@ -100,7 +100,7 @@ func (l *Speeds) inputs(spec *cluster.JobSpec, x *vector, mean, variance float64
 		i := cpuAt + k
 		in.Shift[k] = float32(x[i] * math.Sqrt(max(b.covariance[i][i], 0)) / max(in.SD, 1e-3))
 	}
-	for i, v := range b.shares(x, in.SD*in.SD) {
+	for i, v := range b.shares(x, in.SD*in.SD/math.Exp(2*l.width)) {
 		in.Share[i] = float32(v)
 	}
 	return true
@@ -131,9 +131,9 @@ func (l *Speeds) describe(j *measured, b *believed, cpuMilli, workers int32, in 
 	}
 	rest[6] = float32(math.Log(max(float64(cpuMilli), 1) / 1000))
 	rest[7] = float32(math.Log(max(float64(workers), 1)))
-	in.Count = len(j.differences)
-	for i := range j.differences {
-		l.point(&j.differences[i], b, in.Points[i*SpeedPoint:])
+	in.Count = len(j.settled)
+	for i := range j.settled {
+		l.point(&j.settled[i], b, in.Points[i*SpeedPoint:])
 	}
 }
 

@@ -85,8 +85,8 @@ func TestSpeedNetworkEqualsPlainLoops(t *testing.T) {
 		if m, s := again.Of(&c.View, spec, &at); m != got || s != sd {
 			t.Fatalf("restored mean %v and deviation %v, want %v and %v", m, s, got, sd)
 		}
-		l.Save() // beliefs are then computed again from all that was read
-		plain.Save()
+		plain.Save() // beliefs are then computed again from all that was read, as in l
+		plain.width = l.width
 		var in SpeedInputs
 		if !plain.Inputs(&c.View, spec, &at, &in) {
 			return

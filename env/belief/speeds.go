@@ -23,12 +23,13 @@ import (
 //
 // A job that runs as it asked has speed 1, and one that has less memory than it asked for is never believed to run well.
 //
-// Beliefs depend only on the calls of Read, Forget and Restore, on their order, and on what was asked in between: what is
-// believed lags a little behind what was read, and readings are compared only with what somebody asked about. Speeds takes at
-// most about 40 MB of memory. It is not safe for concurrent use.
+// Beliefs depend only on the calls of Read, Save, Forget and Restore and on their order, not on what anybody asked in between.
+// They lag a little behind what was read; Save makes them catch up. Speeds takes at most about 60 MB of memory. It is not safe
+// for concurrent use.
 type Speeds struct {
 	learns  bool
 	read    int64    // number of readings learned from
+	taught  int64    // number of differences added to the evidence
 	types   []string // GPU types that readings had, except those that count as V100
 	circles map[circle]*evidence
 	units   map[circle]*units
@@ -62,7 +63,7 @@ func (l *Speeds) Read(s *cluster.View, id cluster.JobID) {
 	if !l.learns || len(all) == 0 || !nameable(spec) {
 		return
 	}
-	j := l.job(spec)
+	j := l.forReading(spec)
 	for i := range all {
 		if r := &all[i]; r.At > j.seen {
 			j.seen = r.At
@@ -100,7 +101,7 @@ func (l *Speeds) Observe(tx *cluster.Txn) {
 
 // nameable reports whether the job has a name, and whether all names in its specification can be saved.
 func nameable(spec *cluster.JobSpec) bool {
-	return spec.Name != "" && names.OK(spec.Name) && names.OK(spec.Model) && names.OK(userOf(spec)) && names.OK(spec.Group)
+	return spec.Name != "" && names.OK(spec.Name) && names.OK(spec.Model) && names.OK(spec.Owner()) && names.OK(spec.Group)
 }
 
 // knows reports whether the types of a reading, joined by '|', have effects; if there is room, they get them.
@@ -120,7 +121,10 @@ func (l *Speeds) knows(types string) bool {
 
 func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *cluster.Reading) {
 	l.read++
-	j.last = l.read
+	first := j.last == 0
+	if j.last = l.read; first {
+		l.forgetOldest()
+	}
 	x, _, _ := l.described(perServer, &r.Configuration)
 	y := math.Log(r.Speed / float64(max(r.Workers, 1)))
 	if j.count > 0 {
@@ -129,13 +133,9 @@ func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *c
 			d.x[i] -= j.x[i]
 		}
 		if d.x != (vector{}) {
-			l.judge(&d, l.beliefs[j.key(spec)])
+			l.judge(&d, l.of(j, spec))
 			l.teach(j, &d)
-			if len(j.differences) == mostOwn {
-				j.differences = append(j.differences[:0], j.differences[1:]...)
-			}
-			j.differences = append(j.differences, d)
-			j.told++
+			j.add(&d)
 		}
 	} else if spec.Stages <= 1 && spec.Together() <= 1 && spec.Request.CPUMilli > 0 && spec.Request.MemMiB > 0 {
 		l.compare(j, spec, &x, y)
@@ -155,6 +155,7 @@ func (x *vector) towards(another *vector, count int64) {
 // teach adds a difference to the evidence of the job's circles. The narrower circles differ from each by chance, which adds to
 // the variance.
 func (l *Speeds) teach(j *measured, d *difference) {
+	l.taught++
 	spread := 0.0
 	for i, v := range d.x {
 		if v != 0 {

@@ -77,9 +77,9 @@ func drawConfiguration(t *rapid.T) cluster.Configuration {
 	}
 }
 
-// drawReadings lets all learners read the same.
+// drawReadings lets all learners read the same. Of several, only the last is asked in between.
 func drawReadings(t *rapid.T, c *toy, all ...*Speeds) {
-	for range rapid.IntRange(0, 12).Draw(t, "readings") {
+	for range rapid.IntRange(0, 24).Draw(t, "readings") {
 		var id cluster.JobID
 		if c.n == 0 || c.n < 6 && rapid.Bool().Draw(t, "new") {
 			id = c.submit(drawSpec(t))
@@ -89,6 +89,13 @@ func drawReadings(t *rapid.T, c *toy, all ...*Speeds) {
 		c.read(id, drawConfiguration(t), math.Exp(rapid.Float64Range(-20, 20).Draw(t, "log")))
 		for _, l := range all {
 			l.Read(&c.View, id)
+		}
+		if len(all) > 1 && rapid.Bool().Draw(t, "ask") {
+			spec, at := ask(t, c)
+			if rapid.Bool().Draw(t, "as another user") {
+				spec.User = "another"
+			}
+			all[len(all)-1].Of(&c.View, spec, &at)
 		}
 	}
 }
@@ -145,9 +152,6 @@ func TestEqualCallsGiveEqualBeliefs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, l, other := newToy(t, 7), NewSpeeds(true), NewSpeeds(true)
 		same := func(when string) {
-			if a, b := l.Save(), other.Save(); !bytes.Equal(a, b) {
-				t.Fatalf("%s, two texts:\n%s\n%s", when, a, b)
-			}
 			for range 3 {
 				spec, at := drawSpec(t), drawConfiguration(t)
 				if c.n > 0 && rapid.Bool().Draw(t, "read before") {
@@ -157,6 +161,9 @@ func TestEqualCallsGiveEqualBeliefs(t *testing.T) {
 				if m, s := other.Of(&c.View, &spec, &at); m != mean || s != sd || l.Kind(&spec) != other.Kind(&spec) {
 					t.Fatalf("%s, (%v, %v) and (%v, %v) for %+v", when, mean, sd, m, s, spec)
 				}
+			}
+			if a, b := l.Save(), other.Save(); !bytes.Equal(a, b) {
+				t.Fatalf("%s, two texts:\n%s\n%s", when, a, b)
 			}
 		}
 		drawReadings(t, c, l, other)
@@ -344,6 +351,14 @@ func TestSpeedOfRunningJobs(t *testing.T) {
 // TestMemoryOfSpeedsIsBounded checks that old circles and jobs are forgotten, and that the newest are kept.
 func TestMemoryOfSpeedsIsBounded(t *testing.T) {
 	const jobs = mostMeasured + 100
+	learned := func(l *Speeds) (n int) {
+		for _, j := range l.jobs {
+			if j.last > 0 {
+				n++
+			}
+		}
+		return n
+	}
 	c, l := newToy(t, jobs), NewSpeeds(true)
 	for range jobs {
 		id := c.submit(cluster.JobSpec{Group: fmt.Sprint("group ", c.n), Request: amount(3)})
@@ -354,7 +369,8 @@ func TestMemoryOfSpeedsIsBounded(t *testing.T) {
 		if id%8 == 0 {
 			l.Version(c.Spec(id))
 		}
-		if len(l.jobs) > mostMeasured || len(l.circles) > mostCircles || len(l.units) > mostCircles || len(l.beliefs) > mostBelieved {
+		l.Version(&cluster.JobSpec{Name: fmt.Sprint("unread ", id), Request: amount(3)})
+		if len(l.jobs) > 2*mostMeasured || id%100 == 0 && learned(l) > mostMeasured || len(l.circles) > mostCircles || len(l.units) > mostCircles || len(l.beliefs) > mostBelieved {
 			t.Fatalf("%d jobs, %d circles, %d units, %d beliefs", len(l.jobs), len(l.circles), len(l.units), len(l.beliefs))
 		}
 		if l.circles[circle{}] == nil || l.circles[circle{ofGroup, c.Spec(id).Group}] == nil || l.jobs[c.Spec(id).Name] == nil {

@@ -56,12 +56,8 @@ func (b *believed) variance(x *vector) float64 {
 }
 
 // judge compares a difference between the readings of a job with what is believed of the job and changes the width of all
-// intervals. It does nothing if b is nil, where nobody asked about such a job. It does not ask by itself: beliefs that are
-// refreshed at other instants would be others.
+// intervals.
 func (l *Speeds) judge(d *difference, b *believed) {
-	if b == nil {
-		return
-	}
 	sd := math.Exp(l.width) * math.Sqrt(max(b.variance(&d.x)+d.variance, 0))
 	if math.Abs(d.y-d.x.times(&b.mean)) > halfWidth*sd {
 		l.width += widthStep * inside

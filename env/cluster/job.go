@@ -67,6 +67,9 @@ func (s *JobSpec) Trains() string { return cmp.Or(s.trains, s.Model) }
 // Disguise replaces what schedulers are told of the job's model. The job still trains the same model.
 func (s *JobSpec) Disguise(model string) { s.trains, s.Model = s.Trains(), model }
 
+// Owner returns who counts as the user of the job: its tenant where the trace does not record a user.
+func (s *JobSpec) Owner() string { return cmp.Or(s.User, s.Tenant) }
+
 // Least returns the smallest gang size with which the job can run.
 func (s *JobSpec) Least() int32 {
 	if s.MinWorkers == 0 {

@@ -54,7 +54,7 @@ func (b *Beliefs) UserNames() (names []string) {
 	}
 	seen := map[string]bool{"": true}
 	for _, id := range b.submitted("") {
-		if user := userOf(b.state.Spec(id)); !seen[user] {
+		if user := b.state.Spec(id).Owner(); !seen[user] {
 			seen[user] = true
 			names = append(names, user)
 		}
@@ -75,7 +75,7 @@ func (b *Beliefs) Job(name string) (j Job, ok bool) {
 func (b *Beliefs) job(id cluster.JobID, spec *cluster.JobSpec) Job {
 	r := &spec.Request
 	j := Job{
-		Job: spec.Name, User: userOf(spec), Model: spec.Model, Group: spec.Group, Workers: spec.Workers, GPUMilli: r.GPUMilli,
+		Job: spec.Name, User: spec.Owner(), Model: spec.Model, Group: spec.Group, Workers: spec.Workers, GPUMilli: r.GPUMilli,
 		CPUMilli: r.CPUMilli, MemMiB: r.MemMiB, GPUType: spec.GPUType, Submitted: spec.Submit.Seconds(),
 		Ran: b.state.Age(id).Seconds(), Speeds: b.Speeds(spec), Readings: []Reading{}, spec: spec, id: id,
 	}

@@ -4,7 +4,6 @@
 package beliefs
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -89,12 +88,9 @@ func (b *Beliefs) observe(tx *cluster.Txn) {
 func (b *Beliefs) submitted(user string) (ids []cluster.JobID) {
 	for i := range b.state.Jobs() {
 		id := cluster.JobID(i)
-		if b.state.Phase(id) != cluster.Unsubmitted && (user == "" || userOf(b.state.Spec(id)) == user) {
+		if b.state.Phase(id) != cluster.Unsubmitted && (user == "" || b.state.Spec(id).Owner() == user) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
-
-// userOf returns who counts as the user of a job, as in package belief.
-func userOf(spec *cluster.JobSpec) string { return cmp.Or(spec.User, spec.Tenant) }

@@ -52,7 +52,7 @@ func (b *Beliefs) Users(most int) (list []RunTime) {
 	}
 	ended := map[string]int{}
 	for id := range b.ran {
-		ended[userOf(b.state.Spec(id))]++
+		ended[b.state.Spec(id).Owner()]++
 	}
 	delete(ended, "")
 	users := slices.SortedFunc(maps.Keys(ended), func(x, y string) int {

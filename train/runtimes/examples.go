@@ -111,7 +111,7 @@ func (p *player) part(l *belief.Learner, lo, hi int, draw *rand.Rand, ask func(j
 			l.Arrived(&j.JobSpec)
 		}
 		for _, i := range running {
-			if owner(&p.jobs[i]) == owner(j) {
+			if p.jobs[i].Owner() == j.Owner() {
 				l.Runs(&p.jobs[i].JobSpec, e.at-begun[i])
 			}
 		}
@@ -121,8 +121,6 @@ func (p *player) part(l *belief.Learner, lo, hi int, draw *rand.Rand, ask func(j
 		}
 	}
 }
-
-func owner(j *trace.Job) string { return cmp.Or(j.User, j.Tenant) }
 
 // wait draws how long a job waits, and an age at which there is an example of it.
 func (p *player) wait(events []event, i int, begun []time.Duration, draw *rand.Rand) []event {
