@@ -122,12 +122,12 @@ func (u unfounded) Reset(uint64) error { return u.err }
 func (unfounded) Begin(*cluster.Txn)   {}
 func (unfounded) End(*cluster.Txn)     {}
 
-// PlayOn returns the prior as a scheduler that plays on after a candidate was taken, by what b believes at present unless b is
-// nil. The guard is the one that keeps the candidate's commitment.
+// PlayOn returns the prior as a scheduler that plays on in a fork after a candidate was taken, see Guard.Take. Unless b is nil,
+// it begins with what b believes by then.
 func (s *Setting) PlayOn(b game.Beliefs) (cluster.Scheduler, *candidates.Guard) {
 	g := candidates.NewGuard(s.review.Play(), s.review.Start(), nil)
 	if known, ok := b.(*baselines.Beliefs); ok {
-		return known.Keep(g), g
+		return known.PlayOn(g), g
 	}
 	return g, g
 }

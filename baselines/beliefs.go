@@ -66,14 +66,9 @@ func (b *Beliefs) Begin(tx *cluster.Txn) {
 		for _, id := range s.Running() {
 			b.times.Runs(s.Spec(id), s.Age(id))
 		}
-		if b.by == byUsual {
-			b.times.By(belief.Gittins)
-			if s.NoPreemption() {
-				b.times.By(belief.Mean)
-			}
-		}
 	}
 	b.show(tx)
+	tx.SetRates()
 }
 
 // show makes the state show what is believed.
@@ -82,12 +77,20 @@ func (b *Beliefs) show(tx *cluster.Txn) {
 		tx.Expect(b.speeds)
 	}
 	if b.predicts() {
+		if b.by == byUsual {
+			b.times.By(belief.Gittins)
+			if tx.View().NoPreemption() {
+				b.times.By(belief.Mean)
+			}
+		}
 		tx.Believe(b.times)
 	}
 }
 
-// End asks for another decision when a prediction changes, and makes the state show what is told.
+// End lets jobs make progress from now on as is believed of how they run after the decision, asks for another decision when a
+// prediction changes, and makes the state show what is told.
 func (b *Beliefs) End(tx *cluster.Txn) {
+	tx.SetRates()
 	if b.predicts() {
 		s, soonest := tx.View(), cluster.Never
 		for _, id := range s.Running() {
@@ -120,18 +123,38 @@ func (b *Beliefs) decide(tx *cluster.Txn, s cluster.Scheduler) error {
 	return nil
 }
 
-// Keep returns a scheduler that decides as s would by what is believed at present. It learns nothing, so that it can play on in a
-// copy of the state without b learning of a future that may not come.
-func (b *Beliefs) Keep(s cluster.Scheduler) cluster.Scheduler { return &keeper{s, b} }
-
-type keeper struct {
-	cluster.Scheduler
-	beliefs *Beliefs
+// PlayOn returns a scheduler that decides as s would in a copy of the state. Its Reset copies what b believes by then, and from
+// there it learns as b would, without b learning of a future that may not come. A network of run times no longer knows then what
+// jobs of the same user did before.
+func (b *Beliefs) PlayOn(s cluster.Scheduler) cluster.Scheduler {
+	return &follower{knower: knower{s, &Beliefs{knowing: b.knowing}, s.Name()}, from: b}
 }
 
-func (k *keeper) Schedule(tx *cluster.Txn) error {
-	k.beliefs.show(tx)
-	return k.beliefs.decide(tx, k.Scheduler)
+// follower is a knower that begins with what others believe, in the middle of one of their decisions.
+type follower struct {
+	knower
+	from   *Beliefs
+	begins bool
+}
+
+func (f *follower) Reset(seed uint64) error {
+	f.begins = true
+	if b := f.from; b.predicts() {
+		f.beliefs.times = b.times.Copy(b.kind(), b.by, b.net)
+	}
+	if b := f.from; b.learns() {
+		f.beliefs.speeds = b.speeds.Copy(b.speedNet)
+	}
+	return f.Scheduler.Reset(seed)
+}
+
+func (f *follower) Schedule(tx *cluster.Txn) error {
+	if !f.begins {
+		return f.knower.Schedule(tx)
+	}
+	f.begins = false
+	f.beliefs.show(tx)
+	return f.beliefs.decide(tx, f.Scheduler)
 }
 
 // knower is a scheduler that decides by what it has learned, and not by what it is told.

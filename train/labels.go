@@ -109,7 +109,7 @@ func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
 		return "", err
 	}
 	all := []any{
-		"labels-2", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Reward,
+		"labels-3", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Reward,
 		cfg.Candidates, cfg.Rivals, digest,
 	}
 	if cfg.Size.Joint {
@@ -158,8 +158,11 @@ func (l *labels) draw(r *rand.Rand) []learn.Sample {
 	for i := range all {
 		s := &all[i]
 		s.Saved, s.Prior = slices.Clone(s.Saved), slices.Clone(s.Prior)
-		for k := 1; k < len(s.Prior); k++ { // replace the margin of the policy that played by the run's
-			s.Prior[k] = -float32(l.cfg.Margin)
+		usual := s.Usual()
+		for k := range s.Prior { // replace the margin of the policy that played by the run's
+			if k != usual {
+				s.Prior[k] = -float32(l.cfg.Margin)
+			}
 		}
 	}
 	return all

@@ -141,8 +141,10 @@ func (g *player) record(c *agents.Choice) error {
 		g.out.rates = append(g.out.rates, -g.reward.Score(g.env.Txn().View(), now, now+time.Hour))
 	case g.out.tailed:
 		saved, err = g.saves(c)
-	default:
+	case g.label >= 0:
 		value, err = g.cost(&c.List[0])
+	default:
+		value, err = g.cost(&c.List[c.Usual])
 	}
 	if err != nil {
 		return err
@@ -170,12 +172,12 @@ func (g *player) record(c *agents.Choice) error {
 	return nil
 }
 
-// saves returns what the candidate taken saves over the first.
+// saves returns what the candidate taken saves over what the prior chooses.
 func (g *player) saves(c *agents.Choice) (float64, error) {
-	if c.Action == 0 {
+	if c.Action == c.Usual {
 		return 0, nil
 	}
-	own, err := g.cost(&c.List[0])
+	own, err := g.cost(&c.List[c.Usual])
 	if err != nil {
 		return 0, err
 	}
@@ -242,10 +244,9 @@ func (g *player) recordAfter(c *agents.Choice, s *learn.Sample) error {
 func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
 	g.env.Fork(&g.fork)
 	for _, o := range list {
-		if err := o.Apply(g.fork.State().Txn()); err != nil {
+		if err := g.prior.Take(g.fork.State().Txn(), o); err != nil {
 			return 0, err
 		}
-		g.prior.Commit(o)
 	}
 	if g.tail != nil {
 		return costInFull(g.tail, &g.fork, g.play, g.until)

@@ -137,7 +137,7 @@ func TestTailSettings(t *testing.T) {
 		}
 		return k
 	}
-	const before = "c37120b003bf56cb"
+	const before = "0d4f5c8e3735bae1"
 	if key("") != before || key(discountTail) != before || key(backlogTail) == before {
 		t.Errorf("keys of labels: %s, %s, %s, want %[4]s, %[4]s and another", key(""), key(discountTail), key(backlogTail), before)
 	}

@@ -25,6 +25,10 @@ type Sample struct {
 	Gain     float64   // its normalised advantage
 }
 
+// Usual returns the index of the candidate that the prior chooses: the one whose part of the logit that is not learned is
+// largest.
+func (s *Sample) Usual() int { return slices.Index(s.Prior, slices.Max(s.Prior)) }
+
 // Stats are sums over the rows of a batch.
 type Stats struct {
 	Rows    int
@@ -33,8 +37,8 @@ type Stats struct {
 	KL      float64 // PPO: sum of ratio - 1 - log ratio, unbiased and not negative (Schulman, 2020)
 	Clipped int     // PPO: number of rows whose ratio left the clip range
 	Agree   int     // number of rows at which the likeliest candidate is the one that saves most
-	Kept    int     // number of rows at which the likeliest candidate is the first
-	Value   float64 // sum of what the likeliest candidates save
+	Kept    int     // number of rows at which the likeliest candidate is the prior's choice
+	Value   float64 // sum of what the likeliest candidates save over the prior's choice
 }
 
 // Machine computes gradients for batches up to a maximum number of rows, servers, jobs and candidates; smaller batches are
@@ -339,17 +343,17 @@ func (m *Machine[T]) stats(samples []Sample) Stats {
 	for r := range samples {
 		s, row := &samples[r], m.LogProbs(r)
 		st.Entropy += float64(entropy(row))
-		best := 0
+		best, usual := 0, s.Usual()
 		for a, lp := range row {
 			if lp > row[best] {
 				best = a
 			}
 		}
-		if best == 0 {
+		if best == usual {
 			st.Kept++
 		}
 		if s.Saved != nil {
-			st.Value += s.Saved[best]
+			st.Value += s.Saved[best] - s.Saved[usual]
 			if s.Saved[best] == slices.Max(s.Saved) {
 				st.Agree++
 			}

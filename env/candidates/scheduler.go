@@ -21,6 +21,7 @@ type Scheduler struct {
 	Source
 	name  string
 	judge Judge
+	next  *Candidate // with which the next Schedule goes on, see Guard.Take
 }
 
 var _ cluster.Scheduler = (*Scheduler)(nil)
@@ -28,7 +29,7 @@ var _ cluster.Scheduler = (*Scheduler)(nil)
 // New returns a scheduler with the given name, over the source that NewSource returns for c.
 func New(name string, c Config, judge Judge) *Scheduler {
 	c.single = true
-	return &Scheduler{NewSource(c), name, judge}
+	return &Scheduler{Source: NewSource(c), name: name, judge: judge}
 }
 
 // Name implements cluster.Scheduler.
@@ -40,10 +41,19 @@ func (s *Scheduler) Reset(seed uint64) error {
 	return s.Source.Reset(seed)
 }
 
+// begin begins a decision, or goes on with one.
+func (s *Scheduler) begin(tx *cluster.Txn) error {
+	o := s.next
+	if s.next = nil; o != nil {
+		return s.Source.(*walk).resume(tx, o)
+	}
+	return s.Begin(tx)
+}
+
 // Schedule implements cluster.Scheduler.
 func (s *Scheduler) Schedule(tx *cluster.Txn) error {
 	s.judge.Observe(tx)
-	if err := s.Begin(tx); err != nil {
+	if err := s.begin(tx); err != nil {
 		return err
 	}
 	var taken [1]int

@@ -170,7 +170,13 @@ func (w *walk) Take(i int) error {
 		}
 		w.at++
 		return w.step()
-	case w.whole:
+	}
+	return w.takeOther(c)
+}
+
+// takeOther carries out a candidate that is not the base's own and finds the next list.
+func (w *walk) takeOther(c *Candidate) error {
+	if w.whole {
 		if err := w.depart(c, nil); err != nil {
 			return err
 		}

@@ -66,11 +66,12 @@ func (s *View) Profile() Profile {
 // Expect makes the View use the scheduler's own profile of speeds until the next call, in place of what the driver tells. nil
 // stands for what the driver tells. Copies of the state use the same profile. A scheduler that calls Expect calls it before its
 // first operation, and again with nil before it returns.
-//
-// If the driver tells no speeds, Expect(p) also lets each running job make progress, from now on, at the rate that p predicts.
-func (t *Txn) Expect(p Profile) {
-	s := t.s
-	s.expected = p
+func (t *Txn) Expect(p Profile) { t.s.expected = p }
+
+// SetRates lets each running job make progress, from now on, at the rate that the scheduler's own profile predicts. It does
+// nothing if there is none, or if the driver tells speeds.
+func (t *Txn) SetRates() {
+	s, p := t.s, t.s.expected
 	if p == nil || s.profile != nil {
 		return
 	}

@@ -50,7 +50,9 @@ func TestExpectedRatesAddUp(t *testing.T) {
 			if !tx.View().Believes() || !SameProfile(tx.View().Profile(), p) {
 				t.Fatal("the expected profile does not count")
 			}
+			tx.SetRates()
 			tx.Expect(nil)
+			tx.SetRates() // has no effect without a profile of the scheduler
 			tx.End()
 			if !told {
 				rate = p[0]

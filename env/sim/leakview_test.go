@@ -74,8 +74,7 @@ func look(tx *cluster.Txn, jobs int) string {
 }
 
 // encodeAll writes what each encoder of the program shows, of what is told and of beliefs that have learned nothing so far. It
-// shows beliefs in a copy of the state: where no speeds are told, Txn.Expect changes the progress of running jobs, and the scheduler
-// that decides afterwards would see that.
+// shows beliefs in a copy of the state, so that the scheduler that decides afterwards sees nothing of them.
 func encodeAll(b *strings.Builder, tx *cluster.Txn) {
 	for _, name := range observe.Names() {
 		for _, believes := range []bool{false, true} {

@@ -130,6 +130,7 @@ func (w *watcher) Schedule(tx *cluster.Txn) error {
 	w.Observe(tx)
 	w.other.Observe(tx)
 	tx.Expect(w)
+	tx.SetRates()
 	defer tx.Expect(nil)
 	return w.Scheduler.Schedule(tx)
 }
