@@ -215,7 +215,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 func note(m *train.Metrics) string {
 	text := fmt.Sprintf("relJCT %.3f  departs %.0f %%", m.Relative, 100*m.Departs)
 	if m.Relative == 0 {
-		text = fmt.Sprintf("%d labels  saves %+.3f job-h a choice", m.Choices, m.Value)
+		text = fmt.Sprintf("%d labels  saves %+.3f job-h a choice", m.Choices, m.Unseen)
 	}
 	if m.Best != 0 {
 		text += fmt.Sprintf("  against the best %.3f", m.Best)

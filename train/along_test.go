@@ -16,7 +16,8 @@ import (
 )
 
 // TestLabelsAlongATeamAddUp checks that what a team's choices save by their labels, discounted to the beginning of the episode,
-// is what the team saves over its prior in the whole episode (Kakade and Langford, ICML 2002, lemma 6.1).
+// is what the team saves over its prior in the whole episode (Kakade and Langford, ICML 2002, lemma 6.1), and that unseen finds the
+// same choices.
 func TestLabelsAlongATeamAddUp(t *testing.T) {
 	const memory = 2 * time.Hour
 	for _, x := range exacts() {
@@ -41,10 +42,11 @@ func TestLabelsAlongATeamAddUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			saved, departed := 0.0, 0
+			saved, once, departed := 0.0, 0.0, 0
 			for i, s := range g.out.samples {
 				usual := s.Usual()
 				saved += fade(g.out.steps[i].at, memory) * (s.Saved[s.Action] - s.Saved[usual])
+				once += s.Saved[s.Action] - s.Saved[usual]
 				if s.Action != usual {
 					departed++
 				}
@@ -52,6 +54,10 @@ func TestLabelsAlongATeamAddUp(t *testing.T) {
 			want := c.from(0) - g.out.curve.from(0)
 			if departed < 10 || math.Abs(saved-want) > 1e-5*c.from(0) {
 				t.Errorf("%s: %d choices save %.9f job-hours by their labels, want %.9f", x.prior, departed, saved, want)
+			}
+			once /= float64(len(g.out.samples))
+			if got := unseen(p, g.out.samples, p.Margin); math.Abs(got-once) > 1e-9 {
+				t.Errorf("%s: by its bids the team saves %v job-hours a decision, by its choices %v", x.prior, got, once)
 			}
 		}
 	}

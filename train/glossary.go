@@ -72,6 +72,8 @@ func Glossary() []Term {
 			"of labelled decisions at which the greedy policy takes the candidate that saves most, before their last epoch's step"},
 		{"value", "update/value", "job-hours",
 			"that the greedy policy's candidates save there, mean over labelled decisions; higher is better"},
+		{"unseen", "update/unseen", "job-hours",
+			"the same over the decisions labelled for this update, before it learns from them; higher is better"},
 		{"scale", "update/scale", "job-hours", "that a candidate saves or loses, mean over candidates that make a difference"},
 		{"entropy", "update/entropy", "nats", "of a decision, mean over the last epoch"},
 		{"kl", "update/kl", "nats", "divergence of the policy from the one that played, mean over the last epoch's decisions"},

@@ -52,12 +52,14 @@ type Metrics struct {
 	// Start is Relative, on the validation windows, of the policy that the run began with, as it was. Only update 1 has it, and only
 	// if the run began with a trained policy.
 	Start *float64 `json:"start_validation,omitempty"`
-	// Agree, Value and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
-	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Scale is the mean
-	// absolute value of the labels other than 0, in job-hours.
-	Agree float64 `json:"agree,omitempty"`
-	Value float64 `json:"value,omitempty"`
-	Scale float64 `json:"scale,omitempty"`
+	// Agree, Value, Unseen and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
+	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Unseen is the same
+	// at the decisions that were labelled for this update, before it. Scale is the mean absolute value of the labels other than 0,
+	// in job-hours.
+	Agree  float64 `json:"agree,omitempty"`
+	Value  float64 `json:"value,omitempty"`
+	Unseen float64 `json:"unseen,omitempty"`
+	Scale  float64 `json:"scale,omitempty"`
 
 	Entropy float64 `json:"entropy"`   // of the policy, nats, mean over decisions
 	KL      float64 `json:"kl"`        // divergence from the policy that played, nats, mean over decisions; 0 in updates from labels

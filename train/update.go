@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/clustergym/clustergym/agents"
@@ -60,6 +61,8 @@ func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	if err := r.labels.extend(ctx, r, m.Update*r.cfg.Windows); err != nil {
 		return nil, err
 	}
+	fresh := slices.Concat(r.labels.windows[(m.Update-1)*r.cfg.Windows:]...)
+	m.Unseen = unseen(r.policy, fresh, r.cfg.Margin)
 	for _, w := range r.labels.windows[(m.Update-1)*r.cfg.Windows:] {
 		m.Choices += len(w)
 		for i := range w {

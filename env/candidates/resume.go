@@ -26,7 +26,7 @@ func (g *Guard) Take(tx *cluster.Txn, o *Candidate) error {
 // source can: whether it finds its lists as that of o does.
 func (s *Scheduler) resumes(o *Candidate) bool {
 	w, ok := s.Source.(*walk)
-	if !ok || !w.Moves || o.of == nil || o.of.tx == nil {
+	if !ok || !w.Moves || o.of == nil || o.of.Wide {
 		return false
 	}
 	s.next = o
