@@ -52,6 +52,8 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/learned.md", "clustergym train --config docs/recipes/strongest.yaml", "", "it needs traces, and takes half an hour"},
 	{"docs/learned.md", "clustergym train --from runs/strongest", "", "it needs the run before it, and traces"},
 	{"docs/learned.md", "clustergym train --config docs/recipes/reinforced.yaml --scenario embedded-small-untold-v1", "--updates 1 --set train.windows=1 --set train.validation=1 --set scenario.workload.jobs=2000", "training takes minutes"},
+	{"docs/learned.md", "clustergym train --config docs/recipes/untold.yaml", "", "it needs traces, and takes half an hour"},
+	{"docs/learned.md", "clustergym train --scenario embedded-small-untold-v1", "--updates 1 --set train.expert=1 --set train.windows=1 --set train.validation=1 --set train.label=0.01 --set scenario.workload.jobs=2000", "training takes minutes"},
 	{"docs/learned.md", "clustergym train --scenario embedded-small-v1", "--updates 1 --set train.expert=1 --set train.windows=1 --set train.validation=1 --set scenario.workload.jobs=2000", "training takes minutes"},
 	{"docs/learned.md", "clustergym eval --scenario embedded-small-v1 --set workload.jobs=20000 --seeds 1", "--set workload.jobs=2000 --windows 1", "the team that the page shows took minutes to train"},
 	{"docs/learned.md", "clustergym train --scenario loaning-small-v1", "--updates 1 --set train.expert=1 --set train.windows=1 --set train.validation=1 --set scenario.workload.jobs=2000", "training takes minutes"},
