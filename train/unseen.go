@@ -5,9 +5,9 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 )
 
-// unseen returns what the greedy policy's choices save at labelled decisions, over what the prior chooses: the mean, in the unit of
-// the labels. Of decisions that the policy has not learned from, it shows what the policy has learned beyond their noise. The sample
-// holds the margin of the policy that made it, which margin replaces. It is 0 without samples.
+// unseen returns what the greedy policy's choices save at labelled decisions, over what the prior chooses: the mean, in the unit
+// of the labels, 0 without samples. Of decisions that the policy has not learned from, it shows what it has learned beyond their
+// noise. Samples hold the margin of the policy that made them; the given one takes its place.
 func unseen(p *agents.Policy, samples []learn.Sample, margin float64) float64 {
 	if len(samples) == 0 {
 		return 0
