@@ -21,7 +21,7 @@ import (
 func TestLabelsAlongATeamAddUp(t *testing.T) {
 	const memory = 2 * time.Hour
 	for _, x := range exacts() {
-		for seed := range uint64(2) {
+		for seed := range x.seeds {
 			p, draw := untrained(t, x.prior, 12), rand.New(rand.NewPCG(seed, 9))
 			p.Margin = 1e-3
 			for _, w := range p.Params {

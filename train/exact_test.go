@@ -15,13 +15,14 @@ type exact struct {
 	prior string
 	rules sim.Config
 	jobs  func(n int, seed uint64) []trace.Job
+	seeds uint64
 }
 
 // exacts returns priors that are told all, and priors that are told nothing and learn while they play, also in a fork.
 func exacts() (all []exact) {
 	told := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}
 	for _, prior := range plain {
-		all = append(all, exact{prior, told, mixed})
+		all = append(all, exact{prior, told, mixed, 2})
 	}
 	untold := sim.Config{
 		Cluster: cluster.Uniform(4, 4), Hidden: sim.Hidden{Speeds: true},
@@ -35,7 +36,7 @@ func exacts() (all []exact) {
 	for _, prior := range []string{
 		"srsf+know", "srsf+know:time=history:speed=fit", "srsf+menu+move", "srsf:evict=true+menu:idle=true+move+know:speed=fit",
 	} {
-		all = append(all, exact{prior, untold, hungry})
+		all = append(all, exact{prior, untold, hungry, 1})
 	}
 	return all
 }

@@ -189,7 +189,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 	const memory = 2 * time.Hour
 	for _, x := range exacts() {
 		prior := x.prior
-		for seed := range uint64(3) {
+		for seed := range x.seeds {
 			p, episode := untrained(t, prior, 12), sim.Episode{Config: x.rules, Jobs: x.jobs(80, seed)}
 			r, err := play(p, episode, flow(memory), -1, nil)
 			if err != nil {
