@@ -52,7 +52,7 @@ func TestLabelsAlongATeamAddUp(t *testing.T) {
 				}
 			}
 			want := c.from(0) - g.out.curve.from(0)
-			if departed < 10 || math.Abs(saved-want) > 1e-5*c.from(0) {
+			if departed < 10 || math.Abs(saved-want) > 1e-6*c.from(0) {
 				t.Errorf("%s: %d choices save %.9f job-hours by their labels, want %.9f", x.prior, departed, saved, want)
 			}
 			once /= float64(len(g.out.samples))

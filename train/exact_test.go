@@ -22,7 +22,7 @@ type exact struct {
 func exacts() (all []exact) {
 	told := sim.Config{Cluster: cluster.Uniform(4, 4), Physics: physics.Compose(physics.InterServer{Penalty: 0.5})}
 	for _, prior := range plain {
-		all = append(all, exact{prior, told, mixed, 2})
+		all = append(all, exact{prior, told, mixed, 3})
 	}
 	untold := sim.Config{
 		Cluster: cluster.Uniform(4, 4), Hidden: sim.Hidden{Speeds: true},

@@ -210,7 +210,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 			}
 			for i, s := range r.samples {
 				at := r.steps[i]
-				if cost := r.curve.from(at.at); math.Abs(s.Gain) > 1e-5 || math.Abs(at.value-cost) > 1e-5 {
+				if cost := r.curve.from(at.at); math.Abs(s.Gain) > 1e-6 || math.Abs(at.value-cost) > 1e-6 {
 					t.Fatalf("%s, seed %d, sample %d at %v: advantage %v, the fork costs %v, the episode %v",
 						prior, seed, i, at.at, s.Gain, at.value, cost)
 				}
