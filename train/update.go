@@ -63,11 +63,9 @@ func (r *run) study(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	}
 	fresh := slices.Concat(r.labels.windows[(m.Update-1)*r.cfg.Windows:]...)
 	m.Unseen = unseen(r.policy, fresh, r.cfg.Margin)
-	for _, w := range r.labels.windows[(m.Update-1)*r.cfg.Windows:] {
-		m.Choices += len(w)
-		for i := range w {
-			r.policy.Range = r.policy.Range.Widen(&r.policy.Shape, w[i].Observation)
-		}
+	m.Choices = len(fresh)
+	for i := range fresh {
+		r.policy.Range = r.policy.Range.Widen(&r.policy.Shape, fresh[i].Observation)
 	}
 	all := r.labels.draw(rng.Stream(r.cfg.Seed, "train", "replay", strconv.Itoa(m.Update)))
 	m.Learned = len(all)

@@ -122,7 +122,8 @@ func (l *Speeds) knows(types string) bool {
 func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *cluster.Reading) {
 	l.read++
 	first := j.last == 0
-	if j.last = l.read; first {
+	j.last = l.read // before the oldest are forgotten, so that this job is none of them
+	if first {
 		l.forgetOldest()
 	}
 	x, _, _ := l.described(perServer, &r.Configuration)

@@ -43,11 +43,12 @@ func (s *Scheduler) Reset(seed uint64) error {
 
 // begin begins a decision, or goes on with one.
 func (s *Scheduler) begin(tx *cluster.Txn) error {
-	o := s.next
-	if s.next = nil; o != nil {
-		return s.Source.(*walk).resume(tx, o)
+	if s.next == nil {
+		return s.Begin(tx)
 	}
-	return s.Begin(tx)
+	o := s.next
+	s.next = nil
+	return s.Source.(*walk).resume(tx, o)
 }
 
 // Schedule implements cluster.Scheduler.
