@@ -13,6 +13,8 @@ API_FAULTS ?= 2000
 API_FROM ?= 0
 RACEFLAGS ?= # for example -short
 
+GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary=skipped
+
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 GOLANGCI_VERSION := v2.15.0
@@ -59,12 +61,22 @@ build: ## build bin/clustergym
 studies: ## build bin/clustergym-studies, which fits and reproduces
 	cd studies && $(GO) build -o $(CURDIR)/bin/clustergym-studies .
 
-test: ## run all tests, those of the nested modules too
-	$(GO) test ./...
-	@for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) vet ./... && $(GO) test -timeout 30m ./...); done
-	@if $(PYTHON) -c 'import ensurepip, sys; assert sys.version_info >= (3, 10)' 2>/dev/null; then $(MAKE) python-test; \
-	elif [ "$${CI:-}" = true ]; then echo "no Python 3.10 or later with venv: the Python package cannot be tested"; exit 1; \
-	else echo "*** no Python 3.10 or later with venv: THE PYTHON PACKAGE IS NOT TESTED ***"; fi
+test: ## run all tests, those of the nested modules and of the Python package too, and say which ones need something that is missing
+	@rm -rf bin/tests && mkdir -p bin/tests; failed=; \
+	for dir in . $(NESTED); do \
+	  echo "$$dir:"; log=$(CURDIR)/bin/tests/$$(basename $$(realpath $$dir)).json; \
+	  { [ $$dir = . ] || $(GO) vet -C $$dir ./...; } && (cd $$dir && $(GOTESTSUM) --jsonfile "$$log" -- -timeout 30m ./...) || failed+=" $$dir"; \
+	done; \
+	if $(PYTHON) -c 'import ensurepip, sys; assert sys.version_info >= (3, 10)' 2>/dev/null; then \
+	  $(MAKE) python-test || failed+=" python"; \
+	else \
+	  echo '"needs Python 3.10 or later with venv: apt-get install python3 python3-venv' > bin/tests/python.json; \
+	  [ "$${CI:-}" != true ] || failed+=" python"; \
+	fi; \
+	if missing=$$(grep -hoE 'needs [^:"\\]+: [^"\\]+' bin/tests/*.json); then \
+	  echo "Tests that were skipped, what they need, and the command that brings it:"; sort <<< "$$missing" | uniq -c; \
+	fi; \
+	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 
 wheel: $(PYTHON_STAMP) ## build bin/wheels for the platforms WHEELS, with Go and without cgo
 	@for platform in $(WHEELS); do \

@@ -14,12 +14,13 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/needs"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
 // TestGolden checks six published schedules job by job.
 func TestGolden(t *testing.T) {
-	dir := filepath.Join(sharedtest.Dir(t), "golden")
+	dir := sharedtest.Dir(t, "golden")
 	w, err := trace.Read(filepath.Join(dir, "philly_w1k.csv"), trace.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,13 +45,8 @@ func TestGolden(t *testing.T) {
 // TestReference compares longer parts of philly-2017-pass, on clusters of other sizes, with the reference simulator, job by job:
 // as one flat pool, and as servers of 8 GPUs, which make no difference under ideal physics.
 func TestReference(t *testing.T) {
-	dir := sharedtest.Dir(t)
-	if _, err := exec.LookPath("python3"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("no python3 to run the reference simulator with")
-	}
+	dir := sharedtest.Dir(t, "golden")
+	python := needs.Program(t, needs.Python, "python3")
 	for _, c := range []struct{ jobs, gpus int }{{3000, 64}, {3000, 128}, {3000, 200}} {
 		jobs := philly(t, c.jobs)
 		for i := range jobs {
@@ -65,8 +61,8 @@ func TestReference(t *testing.T) {
 		for _, policy := range []string{"fifo", "fjf", "sjf", "sjfskip", "srtf", "srsf"} {
 			t.Run(fmt.Sprintf("%d jobs on %d GPUs/%s", c.jobs, c.gpus, policy), func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "schedule.csv")
-				script := filepath.Join(dir, "golden", "reference_simulator.py")
-				said, err := exec.Command("python3", script, file, strconv.Itoa(c.gpus), policy, out).CombinedOutput()
+				script := filepath.Join(dir, "reference_simulator.py")
+				said, err := exec.Command(python, script, file, strconv.Itoa(c.gpus), policy, out).CombinedOutput()
 				if err != nil {
 					t.Fatalf("reference simulator: %v\n%s", err, said)
 				}

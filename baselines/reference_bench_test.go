@@ -22,7 +22,7 @@ import (
 // philly-2017-pass and 512 GPUs: a flat pool in the reference, 64 servers of 8 GPUs with transactions and event log here. It
 // excludes parsing on both sides and alternates the runs. It reports both rates and their ratio.
 func BenchmarkReference(b *testing.B) {
-	dir := sharedtest.Dir(b)
+	dir := sharedtest.Dir(b, "golden")
 	jobs := philly(b, 20000)
 	file := filepath.Join(b.TempDir(), "trace.csv")
 	writeSeconds(b, file, jobs)
@@ -30,7 +30,7 @@ func BenchmarkReference(b *testing.B) {
 		b.Run(policy, func(b *testing.B) {
 			var ours, theirs float64
 			for b.Loop() {
-				theirs += reference(b, filepath.Join(dir, "golden", "reference_simulator.py"), file, 512, policy)
+				theirs += reference(b, filepath.Join(dir, "reference_simulator.py"), file, 512, policy)
 				const runs = 5
 				start := cpu(b)
 				for range runs {
@@ -81,7 +81,7 @@ func simulate(b *testing.B, cfg sim.Config, jobs []trace.Job, policy string) *si
 
 // philly returns the first n jobs of the trace, in order of time, that 512 GPUs can hold.
 func philly(b testing.TB, n int) []trace.Job {
-	w, err := trace.Read(filepath.Join(sharedtest.Dir(b), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
+	w, err := trace.Read(filepath.Join(sharedtest.Dir(b, "golden"), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -260,7 +260,7 @@ func FuzzReadTensors(f *testing.F) {
 		}
 		for _, tensor := range tensors {
 			if tensor.Name == "" {
-				t.Skip("an empty name can be read, not written")
+				return // it can be read, not written
 			}
 		}
 		var b bytes.Buffer

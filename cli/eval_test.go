@@ -85,7 +85,7 @@ func childEval(dir string) []string {
 func TestEvalChild(t *testing.T) {
 	dir := os.Getenv(killedDir)
 	if dir == "" {
-		t.Skip("only as a child of TestEvalSurvivesKills")
+		return
 	}
 	must(t, childEval(dir)...)
 }

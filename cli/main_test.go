@@ -257,7 +257,7 @@ func TestAnInterruptEndsTheCommand(t *testing.T) {
 // TestSimulateReproducesTheGoldenSchedules checks that simulate reproduces the published schedules byte for byte, except for the
 // header.
 func TestSimulateReproducesTheGoldenSchedules(t *testing.T) {
-	dir := filepath.Join(sharedtest.Dir(t), "golden")
+	dir := sharedtest.Dir(t, "golden")
 	for _, c := range []struct {
 		policy string
 		sum    float64

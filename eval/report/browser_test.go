@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/clustergym/clustergym/internal/needs"
 )
 
 // patience is the time limit for all that one test does in the browser.
@@ -37,16 +38,7 @@ type browser struct {
 // chromium returns the path of the browser. Without one it skips the test, except in CI, where the test fails.
 func chromium(tb testing.TB) string {
 	tb.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		tb.Fatal("no chromium in the path: CI needs one")
-	}
-	tb.Skip("no chromium in the path: install Debian's package chromium to run this test")
-	return ""
+	return needs.Program(tb, needs.Chromium, "chromium", "chromium-browser", "google-chrome", "chrome")
 }
 
 // step is an action in a browser.

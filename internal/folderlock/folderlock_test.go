@@ -19,7 +19,7 @@ const childVariable = "FOLDERLOCK_TEST_CHILD"
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childVariable)
 	if dir == "" {
-		t.Skip("runs as a child of TestKilled")
+		return
 	}
 	release, err := Acquire(dir)
 	if err != nil {

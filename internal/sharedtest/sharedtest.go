@@ -6,20 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/needs"
 )
 
-// Dir returns the shared folder: CLUSTERGYM_SHARED if set, otherwise ../shared beside the module. If the folder does not exist,
-// Dir skips the test, or fails it if CI=true.
-func Dir(tb testing.TB) string {
+// Dir returns the shared folder, or the named folder in it: CLUSTERGYM_SHARED if set, otherwise ../shared beside the module. If the
+// folder does not exist, Dir skips the test, or fails it if CI=true.
+func Dir(tb testing.TB, within ...string) string {
 	tb.Helper()
-	if dir, ok := Find(); ok {
-		return dir
+	dir, ok := Find()
+	if !ok {
+		needs.Missing(tb, "the traces", needs.Traces)
 	}
-	if os.Getenv("CI") == "true" {
-		tb.Fatal("the shared folder of traces is missing: set CLUSTERGYM_SHARED")
+	dir = filepath.Join(append([]string{dir}, within...)...)
+	if _, err := os.Stat(dir); err != nil {
+		needs.Missing(tb, "the folder "+filepath.Join(within...)+" beside the traces", "set CLUSTERGYM_SHARED to a folder that has it")
 	}
-	tb.Skip("no shared folder of traces: set CLUSTERGYM_SHARED to run this test")
-	return ""
+	return dir
 }
 
 // Find returns the shared folder and whether it exists.

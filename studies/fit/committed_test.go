@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ const (
 // TestCommittedCoefficientsAreFitted checks that the committed coefficients are those fitted to the published profiles, to a
 // relative error of 1e-6.
 func TestCommittedCoefficientsAreFitted(t *testing.T) {
-	r, _, err := fitAll(filepath.Join(sharedtest.Dir(t), "profiles"))
+	r, _, err := fitAll(sharedtest.Dir(t, "profiles"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestHeldOutPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many fits")
 	}
-	r, err := Run(filepath.Join(sharedtest.Dir(t), "profiles"))
+	r, err := Run(sharedtest.Dir(t, "profiles"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigyaml "sigs.k8s.io/yaml"
+
+	"github.com/clustergym/clustergym/internal/needs"
 )
 
 // tool returns the path of kubectl or helm. Both are names of the binary kubeassets.
@@ -38,12 +40,12 @@ func tool(t *testing.T, name string) string {
 	if err == nil {
 		_, err = os.Stat(binary)
 	}
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skipf("need %s: run make kubeassets (%v)", name, err)
+	if err != nil {
+		needs.Missing(t, "Kubernetes", needs.Kubernetes)
 	}
 	link := filepath.Join(t.TempDir(), name)
-	if err := errors.Join(err, os.Symlink(binary, link)); err != nil {
-		t.Fatalf("need %s: run make kubeassets: %v", name, err)
+	if err := os.Symlink(binary, link); err != nil {
+		t.Fatal(err)
 	}
 	return link
 }

@@ -38,6 +38,7 @@ const reportEvery = 2 * time.Second
 // once with what they request, and once with the amounts that the policy chooses by what it has learned. It compares the mean JCT, and
 // both with the simulator's.
 func TestAmountsPay(t *testing.T) {
+	kubetest.Assets(t) // before there are parts: without Kubernetes each would be skipped, and this test would fail
 	w, ok := amountsWindows[*replayFlag]
 	if !ok {
 		t.Fatalf("-window=%s, want short or long", *replayFlag)

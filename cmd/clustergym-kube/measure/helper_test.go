@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/needs"
 )
 
 // TestHelperInDocs runs the Python helper of docs/kubernetes.md against an API server of the test, and checks that what it writes
@@ -26,10 +28,7 @@ func TestHelperInDocs(t *testing.T) {
 	if !ok || !ended {
 		t.Fatal("the page has no code in Python")
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3")
-	}
+	python := needs.Program(t, needs.Python, "python3")
 	var written []string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPatch || r.URL.Path != "/api/v1/namespaces/team/pods/train-0" ||

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/needs"
 )
 
 // Tensor is an input or an output of a model.
@@ -82,13 +84,7 @@ func Load(tb testing.TB, model []byte) *Session {
 
 // folder returns the folder into which `make onnxruntime` installs ONNX Runtime.
 func folder(tb testing.TB) string {
-	missing := tb.Skip
-	if os.Getenv("CI") == "true" {
-		missing = tb.Fatal
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		missing("no Node.js (node) to run ONNX Runtime with")
-	}
+	needs.Program(tb, needs.Node, "node")
 	dir, err := os.Getwd()
 	if err != nil {
 		tb.Fatal(err)
@@ -104,7 +100,7 @@ func folder(tb testing.TB) string {
 	}
 	dir = filepath.Join(dir, "bin", "onnxruntime")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "onnxruntime-node", "package.json")); err != nil {
-		missing("no ONNX Runtime in bin/onnxruntime: run make onnxruntime")
+		needs.Missing(tb, "ONNX Runtime", needs.ONNX)
 	}
 	return dir
 }

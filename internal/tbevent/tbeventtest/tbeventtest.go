@@ -8,11 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/needs"
 )
 
 // Event is one record of an event file. Exactly one of Version, Session and Summary is set.
@@ -87,13 +88,7 @@ var ErrTorn = errors.New("torn")
 // ErrTorn, or an error with the script's message. If python3 is missing, Read skips the test, or fails it if CI=true.
 func Read(tb testing.TB, path string) ([]Event, error) {
 	tb.Helper()
-	python, err := exec.LookPath("python3")
-	switch {
-	case err != nil && os.Getenv("CI") == "true":
-		tb.Fatal("there is no python3, by which event files are read back")
-	case err != nil:
-		tb.Skip("no python3 to read event files with")
-	}
+	python := needs.Program(tb, needs.Python, "python3")
 	cmd := exec.CommandContext(tb.Context(), python, "-", path)
 	cmd.Stdin = strings.NewReader(script)
 	var out, said bytes.Buffer
