@@ -276,7 +276,7 @@ $(KUBEASSETS)/kueue.yaml: $(addprefix $(KUBE)/kubeassets/kueue/,go.mod go.sum) |
 	  $(KUBEASSETS)/kubectl kustomize "$$resources" > $@.new && mv $@.new $@
 
 beside: $(KUBEASSETS)/kueue.yaml ## run one trace with Kueue, with the scheduler for Kubernetes and in the simulator, in 10 minutes
-	cd $(KUBE) && $(GO) test -count=1 -v ./kubetest -run Kueue && $(GO) test -count=1 -v -timeout 30m ./e2e -run Beside -window=long
+	cd $(KUBE) && $(GO) test -count=1 -v ./kubetest -run Kueue -kueue && $(GO) test -count=1 -v -timeout 30m ./e2e -run Beside -window=long -kueue
 
 e2e: kubeassets ## try the scheduler for Kubernetes end to end
 	cd $(KUBE) && $(GO) test ./e2e -v -count 1 -timeout 180m -window=long -faults=long $(E2EFLAGS)

