@@ -13,7 +13,8 @@ API_FAULTS ?= 2000
 API_FROM ?= 0
 RACEFLAGS ?= # for example -short
 
-GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary=skipped
+GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg $(if $(TESTFLAGS),--hide-summary=skipped)
+TESTFLAGS ?= -short
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -47,7 +48,7 @@ PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES) $(PYTHON_A
 WHEELS      ?= linux/amd64 linux/arm64 darwin/arm64
 WHEEL_BYTES := 40000000
 
-.PHONY: help build studies test race attack kills load soak soak-api fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
+.PHONY: help build studies test long race attack kills load soak soak-api fuzz lint fmt check checks bench onnxruntime onnx-bench kube kube-image \
   vuln kubeassets e2e beside kube-bench torch golden quickstart results readme recording a-srpt know bench-table results-check proof ablations \
   reinforced untold yardsticks release release-smoke wheel python-test docs dist dist-programs dist-check site site-check data \
   docs-check clean
@@ -61,11 +62,11 @@ build: ## build bin/clustergym
 studies: ## build bin/clustergym-studies, which fits and reproduces
 	cd studies && $(GO) build -o $(CURDIR)/bin/clustergym-studies .
 
-test: ## run all tests, those of the nested modules and of the Python package too, and say which ones need something that is missing
+test: ## run all tests, long campaigns in their short form, and say which ones need something that is missing
 	@rm -rf bin/tests && mkdir -p bin/tests; failed=; \
 	for dir in . $(NESTED); do \
 	  echo "$$dir:"; log=$(CURDIR)/bin/tests/$$(basename $$(realpath $$dir)).json; \
-	  { [ $$dir = . ] || $(GO) vet -C $$dir ./...; } && (cd $$dir && $(GOTESTSUM) --jsonfile "$$log" -- -timeout 30m ./...) || failed+=" $$dir"; \
+	  { [ $$dir = . ] || $(GO) vet -C $$dir ./...; } && (cd $$dir && $(GOTESTSUM) --jsonfile "$$log" -- -timeout 30m $(TESTFLAGS) ./...) || failed+=" $$dir"; \
 	done; \
 	if $(PYTHON) -c 'import ensurepip, sys; assert sys.version_info >= (3, 10)' 2>/dev/null; then \
 	  $(MAKE) python-test || failed+=" python"; \
@@ -77,6 +78,9 @@ test: ## run all tests, those of the nested modules and of the Python package to
 	  echo "Tests that were skipped, what they need, and the command that brings it:"; sort <<< "$$missing" | uniq -c; \
 	fi; \
 	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
+
+long: ## run all tests, long campaigns in full
+	$(MAKE) test TESTFLAGS=
 
 wheel: $(PYTHON_STAMP) ## build bin/wheels for the platforms WHEELS, with Go and without cgo
 	@for platform in $(WHEELS); do \
@@ -210,10 +214,10 @@ $(GOLANGCI):
 fmt: ## format the code
 	gofmt -l -w .
 
-CHECKS := race fuzz lint attack docs-check results-check
-check: test $(CHECKS) ## everything that CI runs
+CHECKS := long race fuzz lint attack docs-check results-check
+check: $(CHECKS) ## everything that CI runs
 
-checks: # prints what check runs beside test; .ci/run times each
+checks: # prints what check runs; .ci/run times each
 	@echo $(CHECKS)
 
 bench: ## run all benchmarks
