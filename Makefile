@@ -13,8 +13,8 @@ API_FAULTS ?= 2000
 API_FROM ?= 0
 RACEFLAGS ?= # for example -short
 
-GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg $(if $(TESTFLAGS),--hide-summary=skipped)
 TESTFLAGS ?= -short
+GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg $(if $(TESTFLAGS),--hide-summary=skipped)
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 

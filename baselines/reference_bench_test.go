@@ -81,7 +81,7 @@ func simulate(b *testing.B, cfg sim.Config, jobs []trace.Job, policy string) *si
 
 // philly returns the first n jobs of the trace, in order of time, that 512 GPUs can hold.
 func philly(b testing.TB, n int) []trace.Job {
-	w, err := trace.Read(filepath.Join(sharedtest.Dir(b, "golden"), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
+	w, err := trace.Read(filepath.Join(sharedtest.Dir(b), "traces", "philly-2017-pass", "philly.csv.gz"), trace.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -91,7 +91,11 @@ func TestJobsFoundRunningHaveReadings(t *testing.T) {
 			}
 		}
 	})
-	if measured < 100 {
+	least := 100
+	if testing.Short() {
+		least /= 4 // many draws so many fewer episodes then
+	}
+	if measured < least {
 		t.Errorf("%d readings, want more", measured)
 	}
 }

@@ -44,7 +44,7 @@ func house() rules {
 			{0, "internal/recording", "a terminal's output as an animated SVG"},
 			{0, "internal/registry", "things that a main adds by name"},
 			{0, "internal/rng", "independent random streams by name"},
-			{0, "internal/sharedtest", "tests: the folder of real traces"},
+			{0, "internal/needs", "tests: what one lacks, and the command that brings it"},
 			{0, "internal/units", "what gives units of a job to other processes"},
 			{0, "internal/stats", "the few statistics that training and evaluation share"},
 			{0, "internal/strictjson", "JSON of a known format, under limits while reading"},
@@ -58,6 +58,7 @@ func house() rules {
 			{0, "env/physics/comm", "the time of an iteration under mixed parallelism"},
 			{0, "env/physics/profile", "models of speed and their fitted numbers"},
 
+			{1, "internal/sharedtest", "tests: the folder of real traces"},
 			{1, "internal/cmdline", "what the command lines of programs share: output, exit codes, help pages"},
 			{1, "internal/graphop", "kernels as Gorgonia operations with gradients"},
 			{1, "internal/onnx/onnxtest", "tests: ONNX Runtime"},

@@ -106,7 +106,11 @@ func TestHistogramsAreCounts(t *testing.T) {
 			t.Fatalf("histogram of %v (-want +got):\n%s", values, diff)
 		}
 	}
-	if len(drawn) < 50 || empty == len(drawn) {
+	least := 50
+	if testing.Short() {
+		least /= 5 // rapid draws so many fewer
+	}
+	if len(drawn) < least || empty == len(drawn) {
 		t.Errorf("%d histograms, %d of them empty: the comparison says little", len(drawn), empty)
 	}
 }
