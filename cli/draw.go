@@ -13,32 +13,25 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval/console"
 	"github.com/clustergym/clustergym/eval/figure"
-	"github.com/clustergym/clustergym/eval/perfetto"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // drawOptions are the flags for drawing schedules.
 type drawOptions struct {
-	gantt    string
-	perfetto string
-	show     bool
+	gantt string
+	show  bool
 }
 
 func (o *drawOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.gantt, "gantt", "", "draw the schedule to this file: SVG, PNG or PDF by the end of its name")
-	f.StringVar(&o.perfetto, "perfetto", "",
-		"write the schedule to this file for ui.perfetto.dev, compressed if the name ends in .gz")
 	f.BoolVar(&o.show, "show", false, "print the schedule as a text chart before the metrics")
 }
 
 // validate returns an error for flags that contradict each other, before the work begins.
-func (o *drawOptions) validate(a *app, logs int) error {
+func (o *drawOptions) validate(a *app) error {
 	if o.show && a.JSON {
 		return cmdline.Usage("--show and --json both print to standard output: want one of them")
-	}
-	if o.perfetto != "" && logs > 1 {
-		return cmdline.Usage("--perfetto holds one schedule, not %d: want one log", logs)
 	}
 	if format := figureFormat(o.gantt); o.gantt != "" && !slices.Contains(figure.Formats(), format) {
 		return cmdline.Usage("--gantt %s: want a name that ends in .%s", o.gantt, strings.Join(figure.Formats(), ", ."))
@@ -56,17 +49,8 @@ func figureFormat(path string) string {
 
 // draw draws schedules below each other.
 func (o *drawOptions) draw(a *app, logs ...*sim.Log) error {
-	for _, f := range []struct {
-		path string
-		fill func(w io.Writer) error
-	}{
-		{o.gantt, func(w io.Writer) error { return o.drawGantt(w, logs) }},
-		{o.perfetto, func(w io.Writer) error { return perfetto.Write(w, logs[0]) }},
-	} {
-		if f.path == "" {
-			continue
-		}
-		if err := a.Write(f.path, f.fill); err != nil {
+	if o.gantt != "" {
+		if err := a.Write(o.gantt, func(w io.Writer) error { return o.drawGantt(w, logs) }); err != nil {
 			return err
 		}
 	}

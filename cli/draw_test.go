@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 func TestSchedulesAreDrawn(t *testing.T) {
@@ -24,7 +23,7 @@ func TestSchedulesAreDrawn(t *testing.T) {
 	trace := file(t, "jobs.csv", jobs)
 	for _, policy := range []string{"fifo", "srtf"} {
 		s := must(t, "simulate", "--trace", trace, "--servers", "1", "--gpus-per-server", "4", "--policy", policy, "--show",
-			"--log-out", at(policy+".jsonl.gz"), "--perfetto", at(policy+".json.gz"))
+			"--log-out", at(policy+".jsonl.gz"))
 		contains(t, s.out, policy+": mean JCT", "server-0 0 │", "waiting │", "└┴──", "A 1 (2 GPUs)", "\nJCT ")
 		line, _, _ := strings.Cut(s.out, "\n")
 		if n := utf8.RuneCountInString(line); n != plainWidth {
@@ -33,7 +32,6 @@ func TestSchedulesAreDrawn(t *testing.T) {
 		if strings.Contains(s.out, "\x1b") {
 			t.Error("colour, but no terminal")
 		}
-		traceEvents(t, at(policy+".json.gz"))
 	}
 	s := must(t, "replay", at("fifo.jsonl.gz"), at("srtf.jsonl.gz"), "--show", "--gantt", at("two.svg"))
 	contains(t, s.out, "fifo: mean JCT", "srtf: mean JCT")
@@ -46,30 +44,12 @@ func TestSchedulesAreDrawn(t *testing.T) {
 		len(both) != 2 || both[0].Policy != "fifo" || both[1].Policy != "srtf" || !both[1].Verified {
 		t.Errorf("%v: %+v", err, both)
 	}
-	must(t, "replay", at("srtf.jsonl.gz"), "--perfetto", at("again.json.gz"))
-	if read(t, at("again.json.gz")) != read(t, at("srtf.json.gz")) {
-		t.Error("a replayed schedule is another file for Perfetto")
-	}
 
 	t.Setenv("LC_ALL", "C")
 	plain := must(t, "replay", at("fifo.jsonl.gz"), "--show").out
 	if i := strings.IndexFunc(plain, func(r rune) bool { return r > 127 }); i >= 0 {
 		t.Errorf("not ASCII:\n%s", plain)
 	}
-}
-
-// traceEvents returns the number of events in a file for Perfetto.
-func traceEvents(t *testing.T, path string) int {
-	t.Helper()
-	in, err := unpack.NewReader(strings.NewReader(read(t, path)), 1<<24, errLogText)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ TraceEvents []any }
-	if err := json.NewDecoder(in).Decode(&doc); err != nil || len(doc.TraceEvents) == 0 {
-		t.Errorf("%s: %d events: %v", path, len(doc.TraceEvents), err)
-	}
-	return len(doc.TraceEvents)
 }
 
 func TestDrawingsThatCannotBeAreRefused(t *testing.T) {
@@ -83,7 +63,6 @@ func TestDrawingsThatCannotBeAreRefused(t *testing.T) {
 	}{
 		{"a drawing as JSON", "--json", append(slices.Clone(simulate), "--show", "--json")},
 		{"a replay's drawing as JSON", "--json", []string{"replay", log, "--show", "--json"}},
-		{"two schedules for Perfetto", "--perfetto", []string{"replay", log, log, "--perfetto", "x.json"}},
 		{"standard input twice", "standard input", []string{"replay", "-", "-"}},
 		{"three logs", "3", []string{"replay", log, log, log}},
 	} {
@@ -155,8 +134,5 @@ func TestWhatThePageOnSeeingSaysIsSo(t *testing.T) {
 	}
 	if ran < 4 {
 		t.Errorf("%d commands", ran)
-	}
-	if n := traceEvents(t, "srtf.json.gz"); n < 100 {
-		t.Errorf("%d events", n)
 	}
 }

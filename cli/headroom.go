@@ -42,7 +42,6 @@ type headroomOptions struct {
 	cores     int
 	pool      poolOptions
 	lines     bool
-	coupling  couplingOptions
 }
 
 func newHeadroomCmd(a *app) *cobra.Command {
@@ -64,12 +63,6 @@ begin with the same policy and play as many episodes, so the second plays fewer 
 worse. A difference whose interval lies below 0 means that the usual list lacks something. More --effort and --windows make
 it more certain.
 
---coupling measures another quantity and nothing else: whether the value of a candidate depends on which other one is carried
-out at the same instant, so that a coordination graph between candidates can pay. At randomly drawn decision points it plays
-candidates, and pairs of the best ones, to the end of the episode: without the jobs to come, in the true future, and in
-futures whose later jobs arrive in another order. It reports how much more the best pair gains than the two candidates that
-are best by themselves.
-
 The bounds are strict, but loose under overload. docs/headroom.md explains how to read them. --map prints one line per
 scenario.
 
@@ -84,13 +77,9 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 		Example: `  clustergym headroom --scenario embedded-physics-v1
   clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
   clustergym headroom --scenario venus-load090-weak-moldable-v1,philly-load150-strong-rigid-v1 --map
-  clustergym headroom --scenario uplinks-warm-venus-v1 --coupling 6
   clustergym headroom --scenario embedded-small-v1 --rivals sjfskip,srtf --menu-rivals mine=runs/mine --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.coupling.points > 0 {
-				return runCoupling(cmd.Context(), a, opts, cmd.Flags().Changed)
-			}
 			return runHeadroom(cmd.Context(), a, opts, cmd.Flags().Changed)
 		},
 	}
@@ -115,14 +104,12 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 	f.IntVar(&opts.cores, "cores", 0, "how many windows to process at once, 0 for one per core; does not change the results")
 	opts.pool.addFlags(f, "the episodes and the searches")
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
-	opts.coupling.add(f)
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
 		cmdline.CompleteList(cmd, flag, policy.Names)
 	}
 	cmdline.Complete(cmd, "prior", policy.Names)
-	cmdline.Complete(cmd, "base", policy.Names)
 	cmdline.Complete(cmd, "split", flags.Splits)
 	return cmd
 }
@@ -153,9 +140,6 @@ func (o *headroomOptions) validate() error {
 	if o.seeds < 0 || o.windows < 0 || o.effort < 0 || o.cores < 0 {
 		return cmdline.Usage("--seeds %d, --windows %d, --effort %d, --cores %d: want 0 or more",
 			o.seeds, o.windows, o.effort, o.cores)
-	}
-	if err := o.coupling.validate(); err != nil {
-		return err
 	}
 	if o.wider < 0 || o.wider == 1 || o.wider > widest {
 		return cmdline.Usage("--wider %d: want 0 for no second search, or 2 to %d", o.wider, widest)

@@ -63,24 +63,6 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestHeadroomMeasuresCoupling(t *testing.T) {
-	t.Chdir(t.TempDir())
-	quick := []string{"headroom", "-s", "embedded-physics-v1", "--windows", "2", "--coupling", "1", "--choices", "3"}
-	s := must(t, quick...)
-	contains(t, s.out, "embedded-physics-v1  none to come", "the true ones", "others", "coupling %", "embedded-physics-v1: ", "graph")
-	if again := must(t, append(quick, "--cores", "1")...); again.out != s.out {
-		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
-	}
-	out := must(t, append(quick, "--json", "--base", "sjfskip", "--futures", "1")...).out
-	var r headroom.CouplingReport
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Base != "sjfskip" || r.Fresh != nil || len(r.Cases) != 2 {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if s := command(t, append(quick, "--futures", "0")...); s.code != cmdline.CodeUsage {
-		t.Errorf("no future: code %d, %s", s.code, s.talk)
-	}
-}
-
 // TestHeadroomFitsItsRivalsToTheScenario checks that without estimates the policies that need them are left out, while the search
 // still uses the true run times. In a scenario with servers to borrow, the default policies must borrow.
 func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {

@@ -37,8 +37,7 @@ log may be compressed. Unpacked it may have at most 2 GiB, and if it has more th
 size.`),
 		Example: `  clustergym replay log.jsonl.gz --verify
   clustergym replay log.jsonl --gantt schedule.svg --json
-  clustergym replay fifo.jsonl srtf.jsonl --show
-  clustergym replay srtf.jsonl --perfetto srtf.json.gz`,
+  clustergym replay fifo.jsonl srtf.jsonl --show`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			opts.logs = args
@@ -58,7 +57,7 @@ type replayed struct {
 }
 
 func runReplay(a *app, opts replayOptions) error {
-	if err := opts.drawing.validate(a, len(opts.logs)); err != nil {
+	if err := opts.drawing.validate(a); err != nil {
 		return err
 	}
 	if len(opts.logs) > 1 && opts.logs[0] == "-" && opts.logs[1] == "-" {

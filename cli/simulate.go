@@ -50,7 +50,7 @@ func newSimulateCmd(a *app) *cobra.Command {
 Plays every job of a trace on a cluster of equal servers under one policy and prints the metrics. Equal command lines give
 the same schedule, byte for byte.
 
-The command writes only the files of --jobs-out, --log-out, --gantt and --perfetto. --jobs-out writes a row for every job, on
+The command writes only the files of --jobs-out, --log-out and --gantt. --jobs-out writes a row for every job, on
 the trace's own clock: job_id,submit_s,start_s,end_s,jct_s. If an id begins like a formula, with =, +, - or @, and is not a
 number, an apostrophe is put before it, so that no spreadsheet evaluates it. --log-out writes all events of the episode: see
 replay. --show prints the schedule as text, as wide as the terminal, in colour unless NO_COLOR is set; it cannot be combined
@@ -59,7 +59,7 @@ with --json.`,
 		Example: `  clustergym simulate --trace jobs.csv --servers 8 --gpus-per-server 8 --policy sjfskip
   clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
       --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json
-  clustergym simulate --trace jobs.csv --servers 2 --gpus-per-server 8 --policy srtf --show --perfetto srtf.json.gz`,
+  clustergym simulate --trace jobs.csv --servers 2 --gpus-per-server 8 --policy srtf --show`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSimulate(cmd.Context(), a, opts) },
 	}
@@ -149,7 +149,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 	if err := opts.validate(); err != nil {
 		return err
 	}
-	if err := opts.drawing.validate(a, 1); err != nil {
+	if err := opts.drawing.validate(a); err != nil {
 		return err
 	}
 	cfg, err := opts.config()

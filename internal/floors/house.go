@@ -137,7 +137,6 @@ func house() rules {
 			{10, "eval/figure", "figures for papers"},
 			{10, "eval/headroom", "what any policy could gain: bounds, and a clairvoyant search"},
 			{10, "eval/parquet", "results as columns"},
-			{10, "eval/perfetto", "schedules as traces"},
 			{10, "eval/report", "the HTML page, and where two schedules part"},
 			{10, "eval/whatif", "a snapshot played to its end"},
 			{10, "train/sweep", "searches over settings and seeds, with successive halving"},
