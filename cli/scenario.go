@@ -69,7 +69,8 @@ func runScenarioDescribe(ctx context.Context, a *app, opts flags.Scenario, measu
 	if err != nil {
 		return err
 	}
-	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: src.Report().CPUOnly}
+	read := src.Report()
+	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: read.CPUOnly()}
 	if measure {
 		bar := progress.New(a.Talk, progress.Options{
 			Quiet: a.Quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",

@@ -176,7 +176,7 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 		return err
 	}
 	result := simulation{
-		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly, BadRows: w.Report.Bad,
+		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly(), BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "simulate", Unit: "jobs"})

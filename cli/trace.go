@@ -167,5 +167,5 @@ func writeTrace(a *app, out string, w trace.Workload) error {
 		return nil
 	}
 	r := w.Report
-	return a.PrintJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly, r.NeverScheduled, r.Bad})
+	return a.PrintJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly(), r.NeverScheduled(), r.Bad})
 }

@@ -56,18 +56,8 @@ func (o *Trace) Read(
 	if err != nil {
 		return trace.Workload{}, err
 	}
-	r := w.Report
-	if r.CPUOnly > 0 {
-		say("%s: %d of %d rows ask for no GPU and are set aside", w.Name, r.CPUOnly, r.Rows)
-	}
-	if r.NeverScheduled > 0 {
-		say("%s: %d of %d rows were never scheduled and are set aside", w.Name, r.NeverScheduled, r.Rows)
-	}
-	if r.Bad > 0 {
-		say("%s: %d of %d rows cannot be read and are skipped, such as", w.Name, r.Bad, r.Rows)
-		for _, example := range r.BadExamples {
-			say("  %s", example)
-		}
+	for _, line := range w.Report.Lines() {
+		say("%s: %s", w.Name, line)
 	}
 	return w, nil
 }

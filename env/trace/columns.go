@@ -12,87 +12,69 @@ import (
 // Columns of the file that the native format does not know are left out.
 type Columns []string
 
-// picked takes the columns of the native format from the rows of a file that has others.
-type picked struct {
-	header []string // native columns, then those of the times of a difference
-	own    []string // what the file calls them
-	from   []int    // where they stand in the file's rows
-}
-
 // The columns of a difference of times. No column of a file has these names: they contain a blank at the beginning.
 const spanEnd, spanStart = " end", " start"
 
-// pick finds the columns in the header of a file.
-func (c Columns) pick(header []string) (*picked, error) {
+// pick finds the columns in the header of a file. The parameter given has entries for columns that c does not name.
+func (c Columns) pick(h *header, given Columns) (*columns, error) {
 	native := layouts()[0]
 	known := slices.Concat(native.required, native.optional)
-	p := &picked{}
-	add := func(name, own string) error {
-		at := slices.Index(header, own)
-		if at < 0 {
-			return fmt.Errorf("columns: %s=%s: the file has no column %q, only %s", name, own, own,
-				shorten(strings.Join(header, ",")))
-		}
-		p.header, p.own, p.from = append(p.header, name), append(p.own, own), append(p.from, at)
-		return nil
-	}
-	var err error
+	p := &columns{width: len(h.names)}
 	for _, entry := range c {
-		name, own, ok := strings.Cut(entry, "=")
-		end, start, isSpan := strings.Cut(own, "-")
-		switch {
-		case !ok || name == "" || own == "":
-			return nil, fmt.Errorf("columns: %q, want a column of the native format, = and a column of the file", entry)
-		case !slices.Contains(known, name):
-			return nil, fmt.Errorf("columns: %q is no column of the native format, want one of %s", name, strings.Join(known, ","))
-		case slices.Contains(p.header, name):
-			return nil, fmt.Errorf("columns: %s stands twice", name)
-		case name == "duration" && isSpan && !slices.Contains(header, own):
-			if err = add(spanEnd, end); err == nil {
-				err = add(spanStart, start)
-			}
-		default:
-			err = add(name, own)
-		}
-		if err != nil {
+		if err := p.pick(entry, h, known); err != nil {
 			return nil, err
+		}
+	}
+	for _, entry := range given {
+		if name, _, _ := strings.Cut(entry, "="); !p.has(name) {
+			if err := p.pick(entry, h, known); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, name := range known { // columns that have their native names
-		if name == "duration" && slices.Contains(p.header, spanEnd) || slices.Contains(p.header, name) {
-			continue
-		}
-		if slices.Contains(header, name) {
-			err = add(name, name)
-		} else if slices.Contains(native.required, name) {
-			err = fmt.Errorf("columns: the file has no column %s: add %s=COLUMN, with one of %s", name, name,
-				shorten(strings.Join(header, ",")))
-		}
-		if err != nil {
-			return nil, err
+		at := h.find(name)
+		switch {
+		case p.has(name):
+		case at >= 0:
+			p.add(name, h, at)
+		case slices.Contains(native.required, name):
+			return nil, fmt.Errorf("columns: the file has no column %s: add %s=COLUMN, with one of %s", name, name, h)
 		}
 	}
+	p.unread = p.rest(h)
 	return p, nil
 }
 
-// row returns the picked fields of a row of the file.
-func (p *picked) row(fields []string) row {
-	r := row{header: p.header, fields: make([]string, len(p.from))}
-	for i, at := range p.from {
-		r.fields[i] = fields[at]
-	}
-	return r
+// has reports whether a column of the native format was found.
+func (c *columns) has(name string) bool {
+	return slices.Contains(c.header, name) || name == "duration" && slices.Contains(c.header, spanEnd)
 }
 
-// named returns an error about a column with the name that the file has for it.
-func (p *picked) named(err error) error {
-	if c, ok := err.(columnError); ok { //nolint:errorlint // the row keeps the error itself
-		if i := slices.Index(p.header, c.column); i >= 0 {
-			c.column = p.own[i]
-		}
-		return c
+// pick adds the column or the difference of columns that an entry names.
+func (c *columns) pick(entry string, h *header, known []string) error {
+	name, own, ok := strings.Cut(entry, "=")
+	end, start, isSpan := strings.Cut(own, "-")
+	switch {
+	case !ok || name == "" || own == "":
+		return fmt.Errorf("columns: %q, want a column of the native format, = and a column of the file", entry)
+	case !slices.Contains(known, name):
+		return fmt.Errorf("columns: %q is no column of the native format, want one of %s", name, strings.Join(known, ","))
+	case c.has(name):
+		return fmt.Errorf("columns: %s stands twice", name)
 	}
-	return err
+	names, columns := []string{name}, []string{own}
+	if name == "duration" && isSpan && h.find(own) < 0 {
+		names, columns = []string{spanEnd, spanStart}, []string{end, start}
+	}
+	for i, column := range columns {
+		at := h.find(column)
+		if at < 0 {
+			return fmt.Errorf("columns: %s=%s: the file has no column %q, only %s", name, column, column, h)
+		}
+		c.add(names[i], h, at)
+	}
+	return nil
 }
 
 // parseTime reads a time as seconds or as a date with a time of day: 2026-11-20T08:30:00Z, with any offset from UTC, or, taken as
@@ -164,19 +146,19 @@ var usual = map[string][]string{
 }
 
 // didYouMean returns a proposal for --columns if the header has names that are usual elsewhere, otherwise "".
-func didYouMean(header []string) string {
+func didYouMean(h *header) string {
 	var entries []string
 	for _, name := range layouts()[0].required {
-		if slices.Contains(header, name) {
+		if h.find(name) >= 0 {
 			continue
 		}
-		at := slices.IndexFunc(header, func(own string) bool {
+		at := slices.IndexFunc(h.names, func(own string) bool {
 			return slices.Contains(usual[name], strings.ToLower(strings.TrimSpace(own)))
 		})
 		if at < 0 {
 			return ""
 		}
-		entries = append(entries, name+"="+header[at])
+		entries = append(entries, name+"="+h.names[at])
 	}
 	return strings.Join(entries, ",")
 }

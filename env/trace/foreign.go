@@ -40,7 +40,7 @@ func parseIntervals(r *Reader, row *row) (Job, verdict, error) {
 		row.bad("interval", row.get("interval"), "a sum of at most 100 years")
 	}
 	if row.err != nil {
-		return Job{}, 0, fatalError{row.err} // every later submit time depends on this row
+		return Job{}, "", fatalError{row.err} // every later submit time depends on this row
 	}
 	j := Job{Work: row.work("run_time")}
 	j.Name, j.User, j.Submit = row.id("u_id"), row.text("user"), r.elapsed
@@ -80,7 +80,7 @@ func parseKalos(_ *Reader, row *row) (Job, verdict, error) {
 		row.bad("gpu_workers", row.get("gpu_workers"), "at most "+strconv.Itoa(maxWorkers)+" GPUs in all")
 	}
 	if row.err != nil {
-		return Job{}, 0, row.err
+		return Job{}, "", row.err
 	}
 	j.Workers = pods * each
 	if j.Workers == 0 {

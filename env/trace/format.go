@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,12 +24,25 @@ const (
 // ErrFormat is wrapped by errors about a file whose format cannot be determined: its header is unknown, or two formats share it.
 var ErrFormat = errors.New("cannot tell the trace format")
 
-// layout describes a format: its columns and how to parse a row.
+// layout describes a format: how to recognise it and how to parse a row. A format whose files begin with a header of columns needs
+// only their names. A format without such a header has looks and open. Each format of others is a file of its own.
 type layout struct {
 	format   Format
 	required []string
 	optional []string
+	loose    bool // a file may have columns that the format does not know; they are left out
 	parse    func(r *Reader, row *row) (Job, verdict, error)
+
+	// looks reports whether the first bytes of a file, at most headBytes, are those of this format. Nil for formats with a header.
+	looks func(head []byte) bool
+	// open reads such a file, whose rows have the fields that required names.
+	open func(in *bufio.Reader, opt Options) (source, error)
+	// needs is an error about a file of this format that is read without Options.Columns, nil for most. Given names the columns
+	// of the native format in the file.
+	needs error
+	given Columns
+
+	instead string // of a file that is no trace by itself: what to read; such a layout has no format and no parse
 }
 
 var jobColumns = []string{"u_id", "user", "gpu_num", "cpu_num", "node_num", "interval", "run_time", "wall_time",
@@ -37,17 +51,17 @@ var jobColumns = []string{"u_id", "user", "gpu_num", "cpu_num", "node_num", "int
 // layouts lists every format once, in the order of the help texts.
 func layouts() []layout {
 	return []layout{
-		{Native, []string{"job_id", "num_gpu", "submit_time", "duration"},
-			[]string{"user", "tenant", "gpu_milli", "cpu_milli", "mem_mib", "status", "min_workers", "max_workers", "model",
-				"group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib"}, parseNative},
-		{PhillyPass, []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster"}, nil, parsePhillyPass},
-		{PhillyAll, jobColumns, nil, parseIntervals},
-		{Helios, jobColumns, nil, parseIntervals},
-		{Kalos, []string{"job_id", "arrival_time", "num_iteration", "iteration_computing_time", "iteration_networking_time",
-			"gpu_workers", "ps", "gpu_per_worker", "cpu_per_gpu_worker", "cpu_per_ps_worker", "tensorsizes", "profiled_network"},
-			nil, parseKalos},
-		{OpenB, []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
-			"creation_time", "deletion_time", "scheduled_time"}, nil, parseOpenB},
+		{format: Native, required: []string{"job_id", "num_gpu", "submit_time", "duration"},
+			optional: []string{"user", "tenant", "gpu_milli", "cpu_milli", "mem_mib", "status", "min_workers", "max_workers", "model",
+				"group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib"}, parse: parseNative},
+		{format: PhillyPass, required: []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster"}, parse: parsePhillyPass},
+		{format: PhillyAll, required: jobColumns, parse: parseIntervals},
+		{format: Helios, required: jobColumns, parse: parseIntervals},
+		{format: Kalos, required: []string{"job_id", "arrival_time", "num_iteration", "iteration_computing_time",
+			"iteration_networking_time", "gpu_workers", "ps", "gpu_per_worker", "cpu_per_gpu_worker", "cpu_per_ps_worker",
+			"tensorsizes", "profiled_network"}, parse: parseKalos},
+		{format: OpenB, required: []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
+			"creation_time", "deletion_time", "scheduled_time"}, parse: parseOpenB},
 	}
 }
 
@@ -55,7 +69,9 @@ func layouts() []layout {
 func Formats() []Format {
 	var names []Format
 	for _, l := range layouts() {
-		names = append(names, l.format)
+		if l.format != "" {
+			names = append(names, l.format)
+		}
 	}
 	return names
 }
@@ -68,66 +84,56 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("parse trace format %q: want one of %s", name, join(Formats()))
 }
 
-// chooseLayout returns the layout that matches a header, or checks the header against the format that the caller named.
-func chooseLayout(named Format, header []string) (layout, error) {
-	for i, c := range header {
-		if slices.Contains(header[:i], c) {
-			return layout{}, fmt.Errorf("column %q stands twice in the header", c)
-		}
+// chooseLayout returns the layout that matches a header, or checks the header against the format that the caller named. It also
+// returns where the columns of the format stand.
+func chooseLayout(named Format, h *header) (layout, *columns, error) {
+	if twice := h.twice(); twice != "" {
+		return layout{}, nil, fmt.Errorf("column %q stands twice in the header", twice)
 	}
-	if named != "" {
-		if _, err := ParseFormat(string(named)); err != nil {
-			return layout{}, err
-		}
+	if _, err := ParseFormat(string(named)); err != nil {
+		return layout{}, nil, err
 	}
 	var matches []layout
+	var found *columns
 	for _, l := range layouts() {
-		missing, extra := l.compare(header)
+		if l.open != nil && len(l.required) == 0 || named != "" && l.format != named {
+			continue
+		}
+		c, missing, extra := l.match(h)
+		unknown := len(extra) > 0 && !l.loose
 		switch {
-		case named == l.format && len(missing) > 0:
-			return layout{}, fmt.Errorf("header lacks column %q of format %s", missing[0], named)
-		case named == l.format && len(extra) > 0:
-			return layout{}, fmt.Errorf("header has column %q, which format %s does not know: want %s",
-				extra[0], named, strings.Join(slices.Concat(l.required, l.optional), ","))
-		case named == l.format:
-			return l, nil
-		case named == "" && len(missing) == 0 && l.format == Native && len(extra) > 0:
-			return chooseLayout(Native, header) // a native header: report the column that is not known
-		case named == "" && len(missing) == 0 && len(extra) == 0:
-			matches = append(matches, l)
+		case named != "" && len(missing) > 0:
+			return layout{}, nil, fmt.Errorf("header lacks column %q of format %s", missing[0], named)
+		case (named != "" || l.format == Native) && len(missing) == 0 && unknown:
+			return layout{}, nil, fmt.Errorf("header has column %q, which format %s does not know: want %s",
+				extra[0], l.format, strings.Join(slices.Concat(l.required, l.optional), ","))
+		case len(missing) == 0 && !unknown && l.instead != "":
+			return layout{}, nil, fmt.Errorf("%w: %s", ErrFormat, l.instead)
+		case len(missing) == 0 && !unknown:
+			matches, found = append(matches, l), c
 		}
 	}
 	switch len(matches) {
 	case 1:
-		return matches[0], nil
+		return matches[0], found, nil
 	case 0:
-		if columns := didYouMean(header); columns != "" {
-			return layout{}, fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?", ErrFormat,
-				shorten(strings.Join(header, ",")), join(Formats()), columns)
-		}
-		return layout{}, fmt.Errorf("%w: header %q is none of %s; native wants %s", ErrFormat,
-			shorten(strings.Join(header, ",")), join(Formats()), strings.Join(layouts()[0].required, ","))
+		return layout{}, nil, unknownHeader(h)
 	}
 	var names []Format
 	for _, l := range matches {
 		names = append(names, l.format)
 	}
-	return layout{}, fmt.Errorf("%w: %s share this header: name one with --format", ErrFormat, join(names))
+	return layout{}, nil, fmt.Errorf("%w: %s share this header: name one with --format", ErrFormat, join(names))
 }
 
-// compare lists the required columns that the header lacks and the header's columns that the layout does not contain.
-func (l layout) compare(header []string) (missing, extra []string) {
-	for _, c := range l.required {
-		if !slices.Contains(header, c) {
-			missing = append(missing, c)
-		}
+// unknownHeader returns the error about a header that fits no format.
+func unknownHeader(h *header) error {
+	if columns := didYouMean(h); columns != "" {
+		return fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?", ErrFormat,
+			h, join(Formats()), columns)
 	}
-	for _, c := range header {
-		if !slices.Contains(l.required, c) && !slices.Contains(l.optional, c) {
-			extra = append(extra, c)
-		}
-	}
-	return missing, extra
+	return fmt.Errorf("%w: header %q is none of %s; native wants %s", ErrFormat,
+		h, join(Formats()), strings.Join(layouts()[0].required, ","))
 }
 
 func join(names []Format) string {

@@ -29,9 +29,6 @@ func (l *lines) next() (string, error) {
 	for l.scan.Scan() {
 		l.number++
 		s := l.scan.Text()
-		if l.number == 1 {
-			s = strings.TrimPrefix(s, "\ufeff")
-		}
 		switch {
 		case len(s) > l.max:
 			return "", l.tooLong()
@@ -54,35 +51,6 @@ func (l *lines) next() (string, error) {
 
 func (l *lines) tooLong() error {
 	return fmt.Errorf("%w: more than %d bytes in a line", ErrLimit, l.max)
-}
-
-// splitLine appends the fields of one CSV line to fields. It removes the space around a field unless quotes enclose it.
-func splitLine(fields []string, line string) ([]string, error) {
-	for {
-		line = strings.TrimLeft(line, " \t")
-		if !strings.HasPrefix(line, `"`) {
-			field, rest, more := strings.Cut(line, ",")
-			fields = append(fields, strings.TrimSpace(field))
-			if !more {
-				return fields, nil
-			}
-			line = rest
-			continue
-		}
-		field, rest, err := cutQuoted(line)
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, field)
-		rest = strings.TrimLeft(rest, " \t\r")
-		if rest == "" {
-			return fields, nil
-		}
-		if rest[0] != ',' {
-			return nil, fmt.Errorf("%q follows a quoted field, want a comma", shorten(rest))
-		}
-		line = rest[1:]
-	}
 }
 
 // cutQuoted returns the quoted field at the start of line, and the rest of the line after its closing quote.

@@ -1,8 +1,6 @@
 package trace
 
 import (
-	"archive/tar"
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -54,11 +52,7 @@ func machineLayouts() []machineLayout {
 }
 
 func readMachines(src io.Reader, name string) ([]cluster.ServerSpec, error) {
-	in, err := unzip(src)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	body, err := untar(in)
+	body, err := openBytes(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -72,25 +66,6 @@ func readMachines(src io.Reader, name string) ([]cluster.ServerSpec, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return spec.Servers, nil
-}
-
-// untar returns a reader of the first file in a tar archive, or of the unchanged input if it is no archive.
-func untar(in *bufio.Reader) (io.Reader, error) {
-	const magic, at, mostEntries = "ustar", 257, 64
-	if head, _ := in.Peek(at + len(magic)); len(head) < at+len(magic) || string(head[at:]) != magic {
-		return in, nil
-	}
-	t := tar.NewReader(in)
-	for range mostEntries {
-		h, err := t.Next()
-		if err != nil {
-			return nil, fmt.Errorf("read tar: %w", err)
-		}
-		if h.Typeflag == tar.TypeReg {
-			return t, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no file among %d entries of the tar", ErrLimit, mostEntries)
 }
 
 // parseMachines reads all rows.
@@ -108,7 +83,7 @@ func parseMachines(l *lines) ([]machine, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields, err := splitLine(nil, line)
+		fields, err := splitLine(nil, line, ",")
 		if err != nil {
 			return nil, err
 		}

@@ -71,8 +71,12 @@ func (r Report) plus(other Report, first bool) Report {
 	}
 	r.Rows += other.Rows
 	r.Jobs += other.Jobs
-	r.CPUOnly += other.CPUOnly
-	r.NeverScheduled += other.NeverScheduled
+	for _, c := range other.Left {
+		r.Left = r.Left.add(c.What, c.Rows)
+	}
+	for _, c := range other.Notes {
+		r.Notes = r.Notes.add(c.What, c.Rows)
+	}
 	r.Bad += other.Bad
 	r.ClampedWork += other.ClampedWork
 	r.ClampedWorkers += other.ClampedWorkers

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 // Options controls how a trace is read. The zero value is ready to use.
@@ -19,14 +17,14 @@ type Options struct {
 	Format      Format          // "" means that the header determines the format
 	SkipBadRows bool            // count bad rows in the Report instead of failing on the first
 	Columns     Columns         // of a file in no known format; nil if it has one
-	MaxLine     int             // maximum bytes in one line, 0 = 64 KiB
+	MaxLine     int             // maximum bytes in one line, 0 = 1 MiB
 	MaxRows     int             // maximum lines after the header, including blank ones, 0 = 20 million
 	Stop        <-chan struct{} // reading ends with ErrStopped soon after this is closed; nil for never
 }
 
 // The limits of a file protect against hostile and broken files.
 const (
-	defaultMaxLine = 64 << 10
+	defaultMaxLine = 1 << 20
 	defaultMaxRows = 20_000_000
 	mostLine       = 1 << 30
 	mostBytes      = 16 << 30 // unpacked
@@ -44,16 +42,15 @@ var ErrStopped = errors.New("reading was stopped")
 // Reader reads one trace file as a stream, one row at a time. It is not safe for concurrent use.
 type Reader struct {
 	name   string
-	lines  *lines
+	rows   source
 	format Format
 	parse  func(r *Reader, row *row) (Job, verdict, error)
 	opt    Options
 	close  []io.Closer
 
-	header  []string
-	picked  *picked // nil unless Options.Columns are given
-	clocked bool    // the first submit time was read
-	dated   bool    // and is a date
+	columns *columns
+	clocked bool // the first submit time was read
+	dated   bool // and is a date
 	report  Report
 	done    bool
 	names   arena
@@ -62,13 +59,13 @@ type Reader struct {
 	elapsed time.Duration // sum of the intervals, for PhillyAll and Helios
 }
 
-// verdict says whether a readable row is a job, and if not, why.
-type verdict uint8
+// verdict says why a readable row is no job, as a verb phrase about several rows. The empty one is that of a job.
+type verdict string
 
 const (
-	isJob verdict = iota
-	isCPUOnly
-	isNeverScheduled
+	isJob            verdict = ""
+	isCPUOnly        verdict = "ask for no GPU"
+	isNeverScheduled verdict = "were never scheduled"
 )
 
 // Open opens a trace file, plain or gzip (detected by its first bytes), and reads its header. The caller must Close the Reader.
@@ -99,51 +96,77 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 		opt.MaxRows = defaultMaxRows
 	}
 	r := &Reader{name: name, opt: opt, intern: map[string]string{}}
-	in, err := unzip(src)
+	in, err := openBytes(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	r.lines = newLines(in, opt)
-	line, err := r.lines.next()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: empty file, want a CSV header", name)
-	}
+	l, err := r.recognise(in)
 	if err != nil {
-		return nil, r.at(err)
-	}
-	if r.header, err = splitLine(nil, line); err != nil {
-		return nil, r.at(err)
-	}
-	l := layouts()[0]
-	switch {
-	case len(opt.Columns) == 0:
-		l, err = chooseLayout(opt.Format, r.header)
-	case opt.Format != "" && opt.Format != Native:
-		err = fmt.Errorf("columns are for files in no known format, this one is named %s", opt.Format)
-	default:
-		r.picked, err = opt.Columns.pick(r.header)
-	}
-	if err != nil {
-		return nil, r.at(err)
+		return nil, err
 	}
 	r.format, r.parse = l.format, l.parse
 	r.report.Format = l.format
+	if names := r.columns.unread; len(names) > 0 {
+		r.note(fmt.Sprintf("%d columns are not read: %s", len(names), shorten(strings.Join(names, ","))), 0)
+	}
 	if idColumn(l.format) != "" {
 		r.seen = map[string]struct{}{}
 	}
 	return r, nil
 }
 
-// unzip returns a reader that unpacks src if it is gzip, up to the limit of bytes.
-func unzip(src io.Reader) (*bufio.Reader, error) {
-	in, err := unpack.NewReader(src, mostBytes, ErrLimit)
-	return bufio.NewReader(in), err
+// recognise finds out the layout of a file, and opens its rows.
+func (r *Reader) recognise(in *bufio.Reader) (layout, error) {
+	head, _ := in.Peek(headBytes) // the error comes again
+	named := r.opt.Format
+	for _, l := range layouts() {
+		if l.open == nil || !l.looks(head) || named != "" && named != l.format {
+			continue
+		}
+		var err error
+		if r.rows, err = l.open(in, r.opt); err != nil {
+			return l, fmt.Errorf("%s: %w", r.name, err)
+		}
+		return l, r.choose(&l, newHeader(l.required))
+	}
+	text, h, err := openText(in, r.opt)
+	if r.rows = text; errors.Is(err, io.EOF) {
+		return layout{}, fmt.Errorf("%s: empty file, want a CSV header", r.name)
+	}
+	l := layouts()[0]
+	if err == nil && len(r.opt.Columns) == 0 {
+		l, r.columns, err = chooseLayout(named, h)
+	} else if err == nil {
+		err = r.choose(&l, h)
+	}
+	if err != nil {
+		return l, r.at(err)
+	}
+	return l, nil
+}
+
+// choose finds the columns of a file of which the format is known, or which Options.Columns name.
+func (r *Reader) choose(l *layout, h *header) (err error) {
+	named := r.opt.Format
+	switch {
+	case len(r.opt.Columns) == 0 && l.needs != nil:
+		return fmt.Errorf("%s: %w", r.name, l.needs)
+	case len(r.opt.Columns) == 0:
+		r.columns, _, _ = l.match(h)
+		return nil
+	case l.given == nil && named != "" && named != Native:
+		return fmt.Errorf("columns are for files in no known format, this one is named %s", named)
+	case l.given == nil && l.format != Native:
+		return fmt.Errorf("%s: columns are for files in no known format, this one has the format %s", r.name, l.format)
+	}
+	r.columns, err = r.opt.Columns.pick(h, l.given)
+	return err
 }
 
 // Report returns the counts of the rows read so far.
 func (r *Reader) Report() Report {
 	rep := r.report
-	rep.BadExamples = slices.Clone(rep.BadExamples)
+	rep.BadExamples, rep.Left, rep.Notes = slices.Clone(rep.BadExamples), slices.Clone(rep.Left), slices.Clone(rep.Notes)
 	return rep
 }
 
@@ -188,7 +211,7 @@ func (r *Reader) next() (j Job, ok bool, err error) {
 		default:
 		}
 	}
-	line, err := r.lines.next()
+	err = r.rows.next()
 	if errors.Is(err, io.EOF) {
 		return Job{}, false, err
 	}
@@ -196,7 +219,7 @@ func (r *Reader) next() (j Job, ok bool, err error) {
 		return Job{}, false, r.at(err)
 	}
 	r.report.Rows++
-	j, v, err := r.row(line)
+	j, v, err := r.row()
 	if err != nil {
 		err = r.at(err)
 		if !r.opt.SkipBadRows || errors.As(err, new(fatalError)) {
@@ -208,46 +231,37 @@ func (r *Reader) next() (j Job, ok bool, err error) {
 		}
 		return Job{}, false, nil
 	}
-	switch v {
-	case isCPUOnly:
-		r.report.CPUOnly++
-	case isNeverScheduled:
-		r.report.NeverScheduled++
-	default:
+	if v == isJob {
 		r.report.Jobs++
+	} else {
+		r.report.Left = r.report.Left.add(string(v), 1)
 	}
 	return j, v == isJob, nil
 }
 
-// row parses one line and checks what all formats have in common.
-func (r *Reader) row(line string) (Job, verdict, error) {
-	fields, err := splitLine(make([]string, 0, len(r.header)), line)
-	if err == nil && len(fields) != len(r.header) {
-		err = fmt.Errorf("%d fields, want %d", len(fields), len(r.header))
+// row parses one row and checks what all formats have in common.
+func (r *Reader) row() (Job, verdict, error) {
+	fields, err := r.rows.fields(make([]string, 0, r.columns.width))
+	if err == nil && len(fields) != r.columns.width {
+		err = fmt.Errorf("%d fields, want %d", len(fields), r.columns.width)
 	}
 	if err != nil {
 		if r.format == PhillyAll || r.format == Helios {
 			err = fatalError{err} // without its interval, every later submit time is unknown
 		}
-		return Job{}, 0, err
+		return Job{}, "", err
 	}
-	row := row{header: r.header, fields: fields}
-	if r.picked != nil {
-		row = r.picked.row(fields)
-	}
+	row := r.columns.row(fields)
 	j, v, err := r.parse(r, &row)
 	if err == nil {
 		err = row.err
 	}
 	if err != nil {
-		if r.picked != nil {
-			err = r.picked.named(err)
-		}
-		return Job{}, 0, err
+		return Job{}, "", r.columns.named(err)
 	}
 	if c := idColumn(r.format); c != "" {
 		if _, twice := r.seen[j.Name]; twice {
-			return Job{}, 0, columnError{c, j.Name, "an id that no earlier row has"}
+			return Job{}, "", columnError{c, j.Name, "an id that no earlier row has"}
 		}
 		j.Name = r.names.keep(j.Name)
 		r.seen[j.Name] = struct{}{}
@@ -275,9 +289,12 @@ func (r *Reader) share(s string) string {
 	return s
 }
 
-// at adds the file and the line to an error.
+// note counts rows of which something was taken for granted, or 0 if it holds for the whole file.
+func (r *Reader) note(what string, rows int) { r.report.Notes = r.report.Notes.add(what, rows) }
+
+// at adds the file and the place in it to an error.
 func (r *Reader) at(err error) error {
-	return fmt.Errorf("%s:%d: %w", r.name, max(1, r.lines.number), err)
+	return fmt.Errorf("%s:%s: %w", r.name, r.rows.place(), err)
 }
 
 // idColumn returns the column whose values must be unique, or "" if the row number is the id.

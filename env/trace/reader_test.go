@@ -67,9 +67,9 @@ func TestRealTraces(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
-		want := Report{Format: c.format, Rows: c.rows, Jobs: c.jobs, CPUOnly: c.cpuOnly, NeverScheduled: c.never}
+		want := Report{Format: c.format, Rows: c.rows, Jobs: c.jobs}
 		if got := w.Report; got.Format != want.Format || got.Rows != want.Rows || got.Jobs != want.Jobs ||
-			got.CPUOnly != want.CPUOnly || got.NeverScheduled != want.NeverScheduled || got.Bad != 0 {
+			got.CPUOnly() != c.cpuOnly || got.NeverScheduled() != c.never || got.Bad != 0 {
 			t.Errorf("%s: report %+v, want %+v", c.path, got, want)
 		}
 		s := Describe(w.Jobs)
@@ -361,7 +361,7 @@ func TestSkipBadRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := w.Report
-	if r.Rows != 14 || r.Jobs != 2 || r.CPUOnly != 1 || r.Bad != 11 || len(r.BadExamples) != maxBadExamples {
+	if r.Rows != 14 || r.Jobs != 2 || r.CPUOnly() != 1 || r.Bad != 11 || len(r.BadExamples) != maxBadExamples {
 		t.Errorf("report %+v", r)
 	}
 	if want := `t.csv:5: 5 fields, want 4`; r.BadExamples[1] != want {

@@ -23,19 +23,24 @@ type Workload struct {
 	Report Report
 }
 
-// Report counts the rows of a trace by what became of them: Rows = Jobs + CPUOnly + NeverScheduled + Bad. Window counts the
-// clamped jobs.
+// Report counts the rows of a trace by what became of them: Rows = Jobs + the rows of Left + Bad. Window counts the clamped jobs.
 type Report struct {
 	Format         Format   // format read, "" for a generated workload
 	Rows           int      // data rows, without the header and blank lines
 	Jobs           int      // rows that became jobs
-	CPUOnly        int      // skipped rows that ask for no GPU
-	NeverScheduled int      // skipped rows of jobs that never ran (openb: no scheduled_time)
+	Left           Counts   // skipped rows by why they are no jobs, such as "ask for no GPU"
+	Notes          Counts   // what the reader took for granted, with the number of rows; 0 if it holds for the whole file
 	Bad            int      // rows that could not be read and were skipped because of Options.SkipBadRows
 	BadExamples    []string // errors of the first few bad rows
 	ClampedWork    int      // jobs whose Work was reduced to WindowSpec.MaxDuration
 	ClampedWorkers int      // jobs whose gang was reduced to WindowSpec.MaxGPUs
 }
+
+// CPUOnly returns the number of skipped rows that ask for no GPU.
+func (r *Report) CPUOnly() int { return r.Left.of(string(isCPUOnly)) }
+
+// NeverScheduled returns the number of skipped rows of jobs that never ran.
+func (r *Report) NeverScheduled() int { return r.Left.of(string(isNeverScheduled)) }
 
 // Read reads a whole trace. Submit counts from the trace's time 0, or, if the trace has dates (philly-pass), from the first
 // submit among its jobs. Read returns the errors of Open and Reader.jobs, and an error that wraps ErrNoJob if the trace has no
@@ -80,12 +85,14 @@ func (r *Reader) noJob() error {
 	if rep.Rows == 0 {
 		return fmt.Errorf("%s: %w: no row after the header", r.name, ErrNoJob)
 	}
-	unread := ""
-	if rep.Bad > 0 {
-		unread = ", such as " + rep.BadExamples[0]
+	parts := make([]string, 0, len(rep.Left)+1)
+	for _, c := range rep.Left {
+		parts = append(parts, fmt.Sprintf("%d %s", c.Rows, c.What))
 	}
-	return fmt.Errorf("%s: %w: %d rows, of which %d ask for no GPU, %d were never scheduled, %d cannot be read%s", r.name,
-		ErrNoJob, rep.Rows, rep.CPUOnly, rep.NeverScheduled, rep.Bad, unread)
+	if rep.Bad > 0 {
+		parts = append(parts, fmt.Sprintf("%d cannot be read, such as %s", rep.Bad, rep.BadExamples[0]))
+	}
+	return fmt.Errorf("%s: %w: %d rows, of which %s", r.name, ErrNoJob, rep.Rows, strings.Join(parts, ", "))
 }
 
 // Arrivals returns the indices of w.Jobs in the order of arrival: by Submit, ties by index.
