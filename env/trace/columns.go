@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Columns names, for columns of the native format, the columns of a file that has others. Each entry is "native=own". Times may
-// also be given as dates (see parseTime), and the duration as the difference of two columns of times: "duration=end-start".
+// also be given as dates (see readTime), and the duration as the difference of two columns of times: "duration=end-start".
 // Columns of the file that the native format does not know are left out.
 type Columns []string
 
@@ -75,66 +74,6 @@ func (c *columns) pick(entry string, h *header, known []string) error {
 		c.add(names[i], h, at)
 	}
 	return nil
-}
-
-// parseTime reads a time as seconds or as a date with a time of day: 2026-11-20T08:30:00Z, with any offset from UTC, or, taken as
-// UTC, 2026-11-20 08:30:00, both with fractions of a second if needed. Dates count from 1970. The result dated says which it is.
-func parseTime(s string) (at time.Duration, dated, ok bool) {
-	if at, ok = parseSeconds(s); ok {
-		return at, false, true
-	}
-	for _, form := range []string{time.RFC3339, time.DateTime, "2006-01-02T15:04:05"} {
-		if t, err := time.Parse(form, s); err == nil {
-			seconds := t.Unix()
-			at = time.Duration(seconds)*time.Second + time.Duration(t.Nanosecond())
-			return at, true, seconds >= 0 && seconds < int64(maxTime/time.Second)
-		}
-	}
-	return 0, false, false
-}
-
-// submitted returns the submit time of a native row. A file has either seconds or dates.
-func (r *Reader) submitted(row *row) time.Duration {
-	const column, want = "submit_time", "seconds, or a date such as 2026-11-20T08:30:00Z or 2026-11-20 08:30:00"
-	at, dated, ok := parseTime(row.get(column))
-	if !ok {
-		row.seconds(column) // the error for seconds, unless the text looks like a date
-		if strings.Index(row.get(column), "-") > 0 {
-			row.err = columnError{column, row.get(column), want}
-		}
-		return 0
-	}
-	if row.err != nil {
-		return at
-	}
-	if !r.clocked {
-		r.clocked, r.dated = true, dated
-	}
-	if r.dated != dated {
-		row.bad(column, row.get(column), "seconds in all rows or dates in all rows")
-	}
-	return at
-}
-
-// lasted returns the duration of a native row, which may be the difference of two times.
-func (r *row) lasted() time.Duration {
-	if !slices.Contains(r.header, spanEnd) {
-		return r.work("duration")
-	}
-	var times [2]time.Duration
-	var dated [2]bool
-	for i, column := range []string{spanStart, spanEnd} {
-		var ok bool
-		if times[i], dated[i], ok = parseTime(r.get(column)); !ok {
-			r.bad(column, r.get(column), "seconds, or a date such as 2026-11-20T08:30:00Z or 2026-11-20 08:30:00")
-			return 0
-		}
-	}
-	if dated[0] != dated[1] || times[1] <= times[0] {
-		r.bad(spanEnd, r.get(spanEnd), "later than the start "+shorten(r.get(spanStart)))
-		return 0
-	}
-	return times[1] - times[0]
 }
 
 // usual are names that files of others give to the columns that a native trace must have.

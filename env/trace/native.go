@@ -14,32 +14,58 @@ import (
 
 // parseNative reads a row of the project's own format, which docs/traces.md defines.
 func parseNative(r *Reader, row *row) (Job, verdict, error) {
-	j := Job{Work: row.lasted()}
+	var j Job
+	why := r.when(row, &j)
 	j.Name = row.id("job_id")
 	j.User, j.Tenant = row.text("user"), row.text("tenant")
-	j.Submit = r.submitted(row)
+	if isMissing(row.get("num_gpu")) {
+		return j, hasNoSize, nil
+	}
 	j.Workers = row.number("num_gpu", 0, maxWorkers)
 	j.Request.GPUMilli = cluster.WholeGPU
-	if row.get("gpu_milli") != "" {
+	if !isMissing(row.get("gpu_milli")) {
 		j.Request.GPUMilli = row.number("gpu_milli", 1, cluster.WholeGPU)
 	}
-	if row.get("cpu_milli") != "" {
-		j.Request.CPUMilli = row.number("cpu_milli", 0, maxMilli)
-	}
-	if row.get("mem_mib") != "" {
-		j.Request.MemMiB = row.number("mem_mib", 0, maxMilli)
-	}
-	status, err := parseStatus(row.get("status"))
-	if err != nil {
+	j.Request.CPUMilli, j.Request.MemMiB = row.optional("cpu_milli", 0, maxMilli), row.optional("mem_mib", 0, maxMilli)
+	status, unended, ok := parseState(row.get("status"))
+	if !ok {
 		row.bad("status", row.get("status"), "passed, failed, killed, unknown or nothing")
 	}
 	j.Status = status
 	parseNature(&j, row)
-	if j.Workers == 0 {
+	switch {
+	case j.Workers == 0:
 		return j, isCPUOnly, nil
+	case unended != isJob:
+		return j, unended, nil
+	case why != isJob:
+		return j, why, nil
 	}
 	checkRoles(&j, row)
 	return j, isJob, nil
+}
+
+// when reads the submit time and the duration of a native row. The duration may be the difference of two times. If one of them
+// is missing, or the job ran for no time, when returns why the row is no job.
+func (r *Reader) when(row *row, j *Job) (why verdict) {
+	submit, known := r.instant(row, "submit_time")
+	j.Submit = submit
+	switch {
+	case !slices.Contains(row.header, spanEnd):
+		j.Work, why = row.lasted("duration")
+	case isMissing(row.get(spanStart)):
+		why = hasNoStart
+	case isMissing(row.get(spanEnd)):
+		why = hasNoEnd
+	default:
+		if j.Work, _ = r.span(row, spanStart, spanEnd); j.Work == 0 {
+			why = ranForNoTime
+		}
+	}
+	if !known {
+		why = hasNoSubmit
+	}
+	return why
 }
 
 // parseNature reads the columns that describe a job beyond its size.
@@ -53,7 +79,7 @@ func parseNature(j *Job, row *row) {
 	if !isTypes(j.GPUType) {
 		row.bad("gpu_type", j.GPUType, "GPU types separated by '|', none empty or twice")
 	}
-	switch s := row.get("mixed"); s {
+	switch s := row.get("mixed"); strings.ToLower(s) {
 	case "", "false":
 	case "true":
 		j.Mixed = true

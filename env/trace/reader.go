@@ -49,14 +49,13 @@ type Reader struct {
 	close  []io.Closer
 
 	columns *columns
-	clocked bool // the first submit time was read
-	dated   bool // and is a date
+	clocks  map[string]clock // by column of times
 	report  Report
 	done    bool
 	names   arena
 	intern  map[string]string // one copy each of users, tenants, models and similar names that many jobs share
-	seen    map[string]struct{}
-	elapsed time.Duration // sum of the intervals, for PhillyAll and Helios
+	seen    map[string]uint64 // hashes of the rows, by id
+	elapsed time.Duration     // sum of the intervals, for PhillyAll and Helios
 }
 
 // verdict says why a readable row is no job, as a verb phrase about several rows. The empty one is that of a job.
@@ -66,6 +65,14 @@ const (
 	isJob            verdict = ""
 	isCPUOnly        verdict = "ask for no GPU"
 	isNeverScheduled verdict = "were never scheduled"
+	isUnended        verdict = "have not ended"
+	isRepeated       verdict = "repeat an earlier row"
+	hasNoSize        verdict = "do not say how many GPUs"
+	hasNoSubmit      verdict = "have no submit time"
+	hasNoStart       verdict = "have no start"
+	hasNoEnd         verdict = "have no end"
+	hasNoDuration    verdict = "have no duration"
+	ranForNoTime     verdict = "ran for no time"
 )
 
 // Open opens a trace file, plain or gzip (detected by its first bytes), and reads its header. The caller must Close the Reader.
@@ -95,7 +102,7 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	if opt.MaxRows == 0 {
 		opt.MaxRows = defaultMaxRows
 	}
-	r := &Reader{name: name, opt: opt, intern: map[string]string{}}
+	r := &Reader{name: name, opt: opt, intern: map[string]string{}, clocks: map[string]clock{}}
 	in, err := openBytes(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -110,7 +117,7 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 		r.note(fmt.Sprintf("%d columns are not read: %s", len(names), shorten(strings.Join(names, ","))), 0)
 	}
 	if idColumn(l.format) != "" {
-		r.seen = map[string]struct{}{}
+		r.seen = map[string]uint64{}
 	}
 	return r, nil
 }
@@ -260,11 +267,14 @@ func (r *Reader) row() (Job, verdict, error) {
 		return Job{}, "", r.columns.named(err)
 	}
 	if c := idColumn(r.format); c != "" {
-		if _, twice := r.seen[j.Name]; twice {
-			return Job{}, "", columnError{c, j.Name, "an id that no earlier row has"}
+		hash := hashOf(fields)
+		if earlier, twice := r.seen[j.Name]; twice && earlier == hash && r.format != PhillyAll && r.format != Helios {
+			return Job{}, isRepeated, nil
+		} else if twice {
+			return Job{}, "", r.columns.named(columnError{c, j.Name, "an id that no earlier row has"})
 		}
 		j.Name = r.names.keep(j.Name)
-		r.seen[j.Name] = struct{}{}
+		r.seen[j.Name] = hash
 	} else if v == isJob {
 		j.Name = r.names.keep(j.Name)
 	}
@@ -274,6 +284,18 @@ func (r *Reader) row() (Job, verdict, error) {
 	j.User, j.Tenant = r.share(j.User), r.share(j.Tenant)
 	j.Model, j.Group, j.GPUType = r.share(j.Model), r.share(j.Group), r.share(j.GPUType)
 	return j, v, nil
+}
+
+// hashOf returns a hash of the fields of a row, FNV-1a.
+func hashOf(fields []string) uint64 {
+	h := uint64(14695981039346656037)
+	for _, field := range fields {
+		for i := range len(field) {
+			h = (h ^ uint64(field[i])) * 1099511628211
+		}
+		h = (h ^ 0xff) * 1099511628211 // no byte of UTF-8
+	}
+	return h
 }
 
 // share returns a copy of s that all jobs share.

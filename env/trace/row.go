@@ -80,14 +80,30 @@ func (r *row) work(column string) time.Duration {
 	return d
 }
 
+// lasted returns a duration, which readSpan describes, or why the row is no job.
+func (r *row) lasted(column string) (time.Duration, verdict) {
+	s := r.get(column)
+	if isMissing(s) {
+		return 0, hasNoDuration
+	}
+	d, want := readSpan(s)
+	switch {
+	case want != "":
+		r.bad(column, s, want)
+	case d == 0:
+		return 0, ranForNoTime
+	}
+	return d, isJob
+}
+
 // number returns a whole number from least to most; 12.0 counts as 12.
 func (r *row) number(column string, least, most int64) int32 {
 	return int32(r.scaled(column, 0, least, most))
 }
 
-// optional returns a whole number from least to most, or 0 if the value is empty or the column is missing.
+// optional returns a whole number from least to most, or 0 if the value or the column is missing.
 func (r *row) optional(column string, least, most int64) int32 {
-	if r.get(column) == "" {
+	if isMissing(r.get(column)) {
 		return 0
 	}
 	return r.number(column, least, most)
@@ -100,7 +116,7 @@ func (r *row) milli(column string, least, most int64) int64 {
 
 func (r *row) scaled(column string, digits int, least, most int64) int64 {
 	s := r.get(column)
-	v, ok := parseDecimal(s, digits)
+	v, ok := parseDecimal(plain(s), digits)
 	if !ok || v < least || v > most {
 		unit := int64(1)
 		want := "a whole number"
