@@ -19,7 +19,7 @@ import (
 
 func newTraceCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("trace", "Describe, convert and generate traces, and fit the generator",
-		fmt.Sprintf(`Traces are CSV files of jobs, plain or gzip. The header determines the format: %s.
+		fmt.Sprintf(`Traces are tables of jobs, plain or gzip. How a file begins determines the format: %s.
 If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
 		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a),
 		newTraceRecordCmd(a), newTraceFetchCmd(a))

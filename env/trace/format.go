@@ -19,6 +19,11 @@ const (
 	Helios     Format = "helios"      // SenseTime Helios, all end statuses; same header as PhillyAll
 	Kalos      Format = "kalos"       // Shanghai AI Lab Acme, cluster Kalos
 	OpenB      Format = "openb"       // Alibaba cluster-trace-gpu-v2023 pod lists
+	Acme       Format = "acme"        // Shanghai AI Lab Acme, the original files of Seren and Kalos
+	HeliosLog  Format = "helios-log"  // SenseTime Helios, the original cluster_log.csv
+	PhillyLog  Format = "philly-log"  // Microsoft Philly 2017, the original cluster_job_log in JSON
+	PAI        Format = "pai"         // Alibaba PAI 2020, pai_task_table alone or joined with pai_job_table
+	SWF        Format = "swf"         // Standard Workload Format of the Parallel Workloads Archive
 )
 
 // ErrFormat is wrapped by errors about a file whose format cannot be determined: its header is unknown, or two formats share it.
@@ -30,13 +35,15 @@ type layout struct {
 	format   Format
 	required []string
 	optional []string
-	loose    bool // a file may have columns that the format does not know; they are left out
+	loose    bool   // a file may have columns that the format does not know; they are left out
+	id       string // the column of ids, which no two jobs share; "" if the row number is the id
+	submit   string // the column of submit times, if they may be dates
 	parse    func(r *Reader, row *row) (Job, verdict, error)
 
 	// looks reports whether the first bytes of a file, at most headBytes, are those of this format. Nil for formats with a header.
 	looks func(head []byte) bool
-	// open reads such a file, whose rows have the fields that required names.
-	open func(in *bufio.Reader, opt Options) (source, error)
+	// open reads such a file. It also returns the names of the fields of its rows.
+	open func(in *bufio.Reader, opt Options) (source, []string, error)
 	// needs is an error about a file of this format that is read without Options.Columns, nil for most. Given names the columns
 	// of the native format in the file.
 	needs error
@@ -50,19 +57,19 @@ var jobColumns = []string{"u_id", "user", "gpu_num", "cpu_num", "node_num", "int
 
 // layouts lists every format once, in the order of the help texts.
 func layouts() []layout {
-	return []layout{
-		{format: Native, required: []string{"job_id", "num_gpu", "submit_time", "duration"},
+	return slices.Concat([]layout{
+		{format: Native, id: "job_id", submit: "submit_time", required: []string{"job_id", "num_gpu", "submit_time", "duration"},
 			optional: []string{"user", "tenant", "gpu_milli", "cpu_milli", "mem_mib", "status", "min_workers", "max_workers", "model",
 				"group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib"}, parse: parseNative},
 		{format: PhillyPass, required: []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster"}, parse: parsePhillyPass},
-		{format: PhillyAll, required: jobColumns, parse: parseIntervals},
-		{format: Helios, required: jobColumns, parse: parseIntervals},
+		{format: PhillyAll, required: jobColumns, parse: parseIntervals, id: "u_id"},
+		{format: Helios, required: jobColumns, parse: parseIntervals, id: "u_id"},
 		{format: Kalos, required: []string{"job_id", "arrival_time", "num_iteration", "iteration_computing_time",
 			"iteration_networking_time", "gpu_workers", "ps", "gpu_per_worker", "cpu_per_gpu_worker", "cpu_per_ps_worker",
-			"tensorsizes", "profiled_network"}, parse: parseKalos},
+			"tensorsizes", "profiled_network"}, parse: parseKalos, id: "job_id"},
 		{format: OpenB, required: []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
-			"creation_time", "deletion_time", "scheduled_time"}, parse: parseOpenB},
-	}
+			"creation_time", "deletion_time", "scheduled_time"}, parse: parseOpenB, id: "name"},
+	}, jobLogLayouts(), []layout{phillyLogLayout()}, paiLayouts(), []layout{swfLayout()})
 }
 
 // Formats lists the formats that Options.Format accepts.
@@ -96,7 +103,7 @@ func chooseLayout(named Format, h *header) (layout, *columns, error) {
 	var matches []layout
 	var found *columns
 	for _, l := range layouts() {
-		if l.open != nil && len(l.required) == 0 || named != "" && l.format != named {
+		if l.open != nil && !l.loose || named != "" && l.format != named {
 			continue
 		}
 		c, missing, extra := l.match(h)

@@ -17,7 +17,12 @@ func fuzzReader(f *testing.F, format Format, rows ...string) {
 			columns = append(append(columns, l.required...), l.optional...)
 		}
 	}
-	header := strings.Join(columns, ",") + "\n"
+	fuzzFile(f, Options{Format: format}, strings.Join(columns, ",")+"\n", rows...)
+}
+
+// fuzzFile is fuzzReader for a format whose files begin with any header, or with none.
+func fuzzFile(f *testing.F, opt Options, header string, rows ...string) {
+	opt.MaxLine, opt.MaxRows = 4096, 200
 	f.Add([]byte(header + strings.Join(rows, "\n") + "\n"))
 	f.Add([]byte(header + strings.Join(rows, "\r\n")))
 	f.Add([]byte(header + "\x1b[2J" + rows[0] + "\n\u202e" + rows[0]))
@@ -26,7 +31,7 @@ func fuzzReader(f *testing.F, format Format, rows ...string) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, skip := range []bool{false, true} {
-			opt := Options{Format: format, SkipBadRows: skip, MaxLine: 4096, MaxRows: 200}
+			opt.SkipBadRows = skip
 			r, err := NewReader(bytes.NewReader(data), "fuzz", opt)
 			if err != nil {
 				return
@@ -99,6 +104,32 @@ func FuzzKalos(f *testing.F) {
 func FuzzOpenB(f *testing.F) {
 	fuzzReader(f, OpenB, `p0,6000,12288,1,460,,LS,Running,10,100,20`, `p1,6000,12288,0,0,,BE,Failed,10,100,20`,
 		`p2,1,1,8,1000,T4|P100,LS,Pending,10,100,`)
+}
+
+func FuzzAcme(f *testing.F) {
+	fuzzReader(f, Acme, `a,u,1,8,96,SFT,COMPLETED,2026-03-01 00:00:01+08:00,2026-03-01 00:00:05+08:00,2026-03-01 01:00:05+08:00,3600.0,120`,
+		`b,u,0,0,4,Other,CANCELLED,2026-03-01 00:00:02+08:00,,,0,`, `c,u,2,16,1.5e2,SFT,NODE_FAIL,7,8,9,,nan`)
+}
+
+func FuzzHeliosLog(f *testing.F) {
+	fuzzReader(f, HeliosLog, `7,u,vcA,1,8,64,COMPLETED,2026-03-01 00:00:01,2026-03-01 00:00:05,2026-03-01 01:00:05,3600`,
+		`8,u,vcA,1,1,4,TIMEOUT,2026-03-01 00:00:02,None,None,`)
+}
+
+func FuzzPhillyLog(f *testing.F) {
+	fuzzFile(f, Options{}, "[", `{"jobid":"a","status":"Pass","vc":"v","user":"u","submitted_time":"2026-10-07 00:25:47","attempts":[{"start_time":`+
+		`"2026-10-07 00:26:00","end_time":"2026-10-07 01:26:00","detail":[{"ip":"m1","gpus":["gpu0","gpu1"]},{"ip":"m2","gpus":["gpu0"]}]}]}]`,
+		`{"jobid":"b","status":"Killed","submitted_time":"None","attempts":null}]`)
+}
+
+func FuzzPAI(f *testing.F) {
+	fuzzFile(f, Options{}, "", `j,worker,2,Terminated,1000.0,2000.0,600.0,29.296875,50.0,V100`, `j,ps,1,Failed,1000.0,2000.0,600.0,29.3,,`,
+		`k,tf,4,Terminated,10,20,100,2,250,,i,ada,Terminated,5,30`)
+}
+
+func FuzzSWF(f *testing.F) {
+	fuzzFile(f, Options{Columns: Columns{"num_gpu=processors"}}, "; Version: 2.2\n", ` 1 0 10 3600 8 -1 -1 8 7200 -1 1 3 1 -1 1 -1 -1 -1`,
+		` 2 6e1 5 60 4 -1 -1 4 3600 -1 5 3 1 -1 1 -1 -1 -1`)
 }
 
 // FuzzParams checks that no parameter file makes the generator panic.

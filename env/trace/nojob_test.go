@@ -8,6 +8,9 @@ import (
 // TestNoJob checks for every format that reading a trace without a job returns an error with the file and the counts of its rows.
 func TestNoJob(t *testing.T) {
 	for _, l := range layouts() {
+		if l.instead != "" || l.open != nil && !l.loose {
+			continue // no table with a header
+		}
 		header := strings.Join(l.required, ",")
 		for _, text := range []string{header, header + "\n", header + "\r\n\n\n"} {
 			if w, err := readText(text, Options{Format: l.format}); err == nil || !strings.Contains(err.Error(), "t.csv: no job: no row after the header") {

@@ -43,8 +43,7 @@ var ErrStopped = errors.New("reading was stopped")
 type Reader struct {
 	name   string
 	rows   source
-	format Format
-	parse  func(r *Reader, row *row) (Job, verdict, error)
+	layout layout
 	opt    Options
 	close  []io.Closer
 
@@ -111,12 +110,12 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.format, r.parse = l.format, l.parse
+	r.layout = l
 	r.report.Format = l.format
 	if names := r.columns.unread; len(names) > 0 {
 		r.note(fmt.Sprintf("%d columns are not read: %s", len(names), shorten(strings.Join(names, ","))), 0)
 	}
-	if idColumn(l.format) != "" {
+	if l.id != "" {
 		r.seen = map[string]uint64{}
 	}
 	return r, nil
@@ -127,14 +126,24 @@ func (r *Reader) recognise(in *bufio.Reader) (layout, error) {
 	head, _ := in.Peek(headBytes) // the error comes again
 	named := r.opt.Format
 	for _, l := range layouts() {
-		if l.open == nil || !l.looks(head) || named != "" && named != l.format {
-			continue
+		switch looks := l.looks != nil && l.looks(head); {
+		case named != "" && named != l.format:
+		case looks && l.instead != "":
+			return l, fmt.Errorf("%s: %w: %s", r.name, ErrFormat, l.instead)
+		case looks:
+			rows, names, err := l.open(in, r.opt)
+			if err != nil {
+				return l, fmt.Errorf("%s: %w", r.name, err)
+			}
+			r.rows = rows
+			return l, r.choose(&l, newHeader(names))
+		case named != "" && l.open != nil && !l.loose:
+			return l, fmt.Errorf("%s: %w: the file does not begin like one of format %s", r.name, ErrFormat, named)
 		}
-		var err error
-		if r.rows, err = l.open(in, r.opt); err != nil {
-			return l, fmt.Errorf("%s: %w", r.name, err)
-		}
-		return l, r.choose(&l, newHeader(l.required))
+	}
+	if looksJSON(head) {
+		return layout{}, fmt.Errorf("%s: %w: this is JSON, of which only Philly's cluster_job_log is read: write a table, such as with "+
+			"pandas.read_json(FILE).to_csv(OUT, index=False)", r.name, ErrFormat)
 	}
 	text, h, err := openText(in, r.opt)
 	if r.rows = text; errors.Is(err, io.EOF) {
@@ -253,33 +262,33 @@ func (r *Reader) row() (Job, verdict, error) {
 		err = fmt.Errorf("%d fields, want %d", len(fields), r.columns.width)
 	}
 	if err != nil {
-		if r.format == PhillyAll || r.format == Helios {
+		if r.layout.format == PhillyAll || r.layout.format == Helios {
 			err = fatalError{err} // without its interval, every later submit time is unknown
 		}
 		return Job{}, "", err
 	}
 	row := r.columns.row(fields)
-	j, v, err := r.parse(r, &row)
+	j, v, err := r.layout.parse(r, &row)
 	if err == nil {
 		err = row.err
 	}
 	if err != nil {
 		return Job{}, "", r.columns.named(err)
 	}
-	if c := idColumn(r.format); c != "" {
+	if v != isJob {
+		return Job{}, v, nil
+	}
+	if r.layout.id != "" {
 		hash := hashOf(fields)
-		if earlier, twice := r.seen[j.Name]; twice && earlier == hash && r.format != PhillyAll && r.format != Helios {
+		if earlier, twice := r.seen[j.Name]; twice && earlier == hash && r.layout.id != "u_id" {
 			return Job{}, isRepeated, nil
 		} else if twice {
-			return Job{}, "", r.columns.named(columnError{c, j.Name, "an id that no earlier row has"})
+			return Job{}, "", r.columns.named(columnError{r.layout.id, j.Name, "an id that no earlier row has"})
 		}
 		j.Name = r.names.keep(j.Name)
 		r.seen[j.Name] = hash
-	} else if v == isJob {
+	} else {
 		j.Name = r.names.keep(j.Name)
-	}
-	if v != isJob {
-		return Job{}, v, nil
 	}
 	j.User, j.Tenant = r.share(j.User), r.share(j.Tenant)
 	j.Model, j.Group, j.GPUType = r.share(j.Model), r.share(j.Group), r.share(j.GPUType)
@@ -317,19 +326,6 @@ func (r *Reader) note(what string, rows int) { r.report.Notes = r.report.Notes.a
 // at adds the file and the place in it to an error.
 func (r *Reader) at(err error) error {
 	return fmt.Errorf("%s:%s: %w", r.name, r.rows.place(), err)
-}
-
-// idColumn returns the column whose values must be unique, or "" if the row number is the id.
-func idColumn(f Format) string {
-	switch f {
-	case Native, Kalos:
-		return "job_id"
-	case OpenB:
-		return "name"
-	case PhillyAll, Helios:
-		return "u_id"
-	}
-	return ""
 }
 
 // fatalError is an error in a row that cannot be skipped, because later rows depend on it.

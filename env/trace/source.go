@@ -25,14 +25,9 @@ type textRows struct {
 	lines *lines
 	line  string
 	comma string // separates the fields
-	began bool   // the current row is still to come: next was called early
 }
 
 func (t *textRows) next() (err error) {
-	if t.began {
-		t.began = false
-		return nil
-	}
 	t.line, err = t.lines.next()
 	return err
 }

@@ -173,8 +173,11 @@ func (r *Reader) span(row *row, start, end string) (d time.Duration, known bool)
 }
 
 // noteForms says what was taken for granted of the form of the submit times. It reports whether they count from 1970.
-func (r *Reader) noteForms(column string) (dated bool) {
-	first, ok := r.clocks[column]
+func (r *Reader) noteForms() (dated bool) {
+	first, ok := r.clocks[r.layout.submit]
+	if !ok {
+		first, ok = r.clocks["start_time"] // of a table that has no other
+	}
 	switch {
 	case !ok || first.form == inSeconds:
 		return false

@@ -71,7 +71,7 @@ func (r *Reader) Workload() (Workload, error) {
 	if len(jobs) == 0 {
 		return Workload{}, r.noJob()
 	}
-	if r.noteForms("submit_time") || r.format == PhillyPass {
+	if r.noteForms() || r.layout.format == PhillyPass {
 		rebase(jobs)
 	}
 	return Workload{Name: baseName(r.name), Jobs: rankByID(jobs), Report: r.Report()}, nil
