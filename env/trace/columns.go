@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (c Columns) pick(h *header, given Columns) (*columns, error) {
 		case at >= 0:
 			p.add(name, h, at)
 		case slices.Contains(native.required, name):
-			return nil, fmt.Errorf("columns: the file has no column %s: add %s=COLUMN, with one of %s", name, name, h)
+			return nil, fmt.Errorf("columns: the file has no column %s: add %s, with one of %s", name, cmp.Or(guess(h, name), name+"=COLUMN"), h)
 		}
 	}
 	p.unread = p.rest(h)
@@ -74,30 +75,4 @@ func (c *columns) pick(entry string, h *header, known []string) error {
 		c.add(names[i], h, at)
 	}
 	return nil
-}
-
-// usual are names that files of others give to the columns that a native trace must have.
-var usual = map[string][]string{
-	"job_id":      {"id", "job", "jobid", "job_name", "name", "u_id"},
-	"num_gpu":     {"num_gpus", "gpus", "gpu", "gpu_num", "n_gpus", "ngpus", "gpu_count", "alloc_gpus", "req_gpus"},
-	"submit_time": {"submit", "submitted", "submitted_at", "timestamp", "arrival_time", "arrival", "created_at", "created", "time"},
-	"duration":    {"run_time", "runtime", "elapsed", "duration_s", "seconds", "length", "service_time"},
-}
-
-// didYouMean returns a proposal for --columns if the header has names that are usual elsewhere, otherwise "".
-func didYouMean(h *header) string {
-	var entries []string
-	for _, name := range layouts()[0].required {
-		if h.find(name) >= 0 {
-			continue
-		}
-		at := slices.IndexFunc(h.names, func(own string) bool {
-			return slices.Contains(usual[name], strings.ToLower(strings.TrimSpace(own)))
-		})
-		if at < 0 {
-			return ""
-		}
-		entries = append(entries, name+"="+h.names[at])
-	}
-	return strings.Join(entries, ",")
 }

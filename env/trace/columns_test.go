@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,12 +55,21 @@ func TestColumnErrors(t *testing.T) {
 	}{
 		{nil, "id,num_gpus,timestamp,runtime\n", "did you mean --columns job_id=id,num_gpu=num_gpus,submit_time=timestamp,duration=runtime?"},
 		{nil, "job_id,num_gpus,submit_time,duration\n", "did you mean --columns num_gpu=num_gpus?"},
+		{nil, "Job Name,Alloc GPUs,Created At,Started At,Ended At,Owner,State\n", "did you mean --columns 'job_id=Job Name,num_gpu=Alloc GPUs," +
+			"submit_time=Created At,duration=Ended At-Started At,user=Owner,status=State'?"},
+		{nil, ";id;gpu_request;submitted;team;gpu_model\n", "did you mean --columns job_id=id,num_gpu=gpu_request,submit_time=submitted,tenant=team," +
+			"gpu_type=gpu_model? No column looks like duration: add duration=COLUMN or duration=END-START"},
+		{nil, "x,started,owner\n", "did you mean --columns user=owner? No column looks like job_id, num_gpu, submit_time, duration: " +
+			"add job_id=COLUMN, num_gpu=COLUMN, submit_time=COLUMN, duration=COLUMN or duration=END-START"},
+		{nil, "17,8,2026-11-20 08:00:00,3600\n", `the first line, "17,8,2026-11-20 08:00:00,3600", has values in place of names: put a header before it`},
 		{nil, "a,b\n", "cannot tell the trace format"},
 		{Columns{"num_gpu"}, header, `"num_gpu", want a column of the native format, = and a column of the file`},
 		{Columns{"cores=id"}, header, `"cores" is no column of the native format`},
 		{Columns{"num_gpu=gpu"}, header, `the file has no column "gpu", only id,gpus,at,run`},
 		{Columns{"num_gpu=gpus", "num_gpu=at"}, header, "num_gpu stands twice"},
-		{Columns{"num_gpu=gpus"}, header, "the file has no column job_id: add job_id=COLUMN, with one of id,gpus,at,run"},
+		{Columns{"num_gpu=gpus"}, header, "the file has no column job_id: add job_id=id, with one of id,gpus,at,run"},
+		{Columns{"job_id=gpus"}, "gpus,x\n", "the file has no column num_gpu: add num_gpu=gpus, with one of gpus,x"},
+		{Columns{"num_gpu=gpus"}, "gpus,x\n", "the file has no column job_id: add job_id=COLUMN, with one of gpus,x"},
 		{Columns{"duration=x-at"}, header, `the file has no column "x"`},
 		{all, header + "1,x,0,1\n", `:2: column "gpus": value "x"`},
 		{all, header + "1,1,2026-13-01 00:00:00,1\n", `:2: column "at": value "2026-13-01 00:00:00", want seconds, or a date`},
@@ -98,6 +108,31 @@ func TestDatesKeepDistances(t *testing.T) {
 			if j.Submit != want[i]-least {
 				t.Fatalf("job %d at %v, want %v in\n%s", i, j.Submit, want[i]-least, text.String())
 			}
+		}
+	})
+}
+
+// TestProposals checks that the columns that an error proposes are accepted if it says that none lacks.
+func TestProposals(t *testing.T) {
+	var names []string
+	for _, list := range usual {
+		names = append(names, list...)
+	}
+	slices.Sort(names)
+	rapid.Check(t, func(t *rapid.T) {
+		own := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 8, rapid.ID).Draw(t, "names")
+		if rapid.Bool().Draw(t, "all") {
+			own = append(own, "Job Id", "gpu_count", "Submitted-At", "run_time")
+		}
+		if rapid.Bool().Draw(t, "capitals") {
+			for i := range own {
+				own[i] = strings.ToUpper(own[i])
+			}
+		}
+		h := newHeader(own)
+		entries, lacks := propose(h)
+		if _, err := Columns(entries).pick(h, nil); len(entries) > 0 && (err == nil) != (lacks == "") {
+			t.Fatalf("%v: %v, %q: %v", own, entries, lacks, err)
 		}
 	})
 }

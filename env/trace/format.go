@@ -112,8 +112,8 @@ func chooseLayout(named Format, h *header) (layout, *columns, error) {
 		case named != "" && len(missing) > 0:
 			return layout{}, nil, fmt.Errorf("header lacks column %q of format %s", missing[0], named)
 		case (named != "" || l.format == Native) && len(missing) == 0 && unknown:
-			return layout{}, nil, fmt.Errorf("header has column %q, which format %s does not know: want %s",
-				extra[0], l.format, strings.Join(slices.Concat(l.required, l.optional), ","))
+			return layout{}, nil, fmt.Errorf("header has column %q, which format %s does not know: want %s%s",
+				extra[0], l.format, strings.Join(slices.Concat(l.required, l.optional), ","), leaveOut(l.format))
 		case len(missing) == 0 && !unknown && l.instead != "":
 			return layout{}, nil, fmt.Errorf("%w: %s", ErrFormat, l.instead)
 		case len(missing) == 0 && !unknown:
@@ -133,11 +133,29 @@ func chooseLayout(named Format, h *header) (layout, *columns, error) {
 	return layout{}, nil, fmt.Errorf("%w: %s share this header: name one with --format", ErrFormat, join(names))
 }
 
+// isValue reports whether a name in a header is a number or a time.
+func isValue(name string) bool {
+	_, _, want := readTime(name)
+	return want == "" || isMissing(name)
+}
+
+// leaveOut says how to read a file with columns that its format does not know.
+func leaveOut(f Format) string {
+	if f == Native {
+		return "; with --columns job_id=job_id, columns that it does not know are left out"
+	}
+	return ""
+}
+
 // unknownHeader returns the error about a header that fits no format.
 func unknownHeader(h *header) error {
-	if columns := didYouMean(h); columns != "" {
-		return fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?", ErrFormat,
-			h, join(Formats()), columns)
+	if entries, lacks := propose(h); len(entries) > 0 {
+		return fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?%s", ErrFormat, h, join(Formats()),
+			shellQuoted(strings.Join(entries, ",")), lacks)
+	}
+	if !slices.ContainsFunc(h.names, func(name string) bool { return !isIndex(name) && !isValue(name) }) {
+		return fmt.Errorf("%w: the first line, %q, has values in place of names: put a header before it, such as %s", ErrFormat, h,
+			strings.Join(layouts()[0].required, ","))
 	}
 	return fmt.Errorf("%w: header %q is none of %s; native wants %s", ErrFormat,
 		h, join(Formats()), strings.Join(layouts()[0].required, ","))

@@ -281,7 +281,8 @@ func TestErrors(t *testing.T) {
 		{"misspelt column", Options{}, "job_id,num_gpu,submit_time,duration,usr\n",
 			`t.csv:1: header has column "usr", which format ` +
 				`native does not know: want job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status,` +
-				`min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib`},
+				`min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib` +
+				`; with --columns job_id=job_id, columns that it does not know are left out`},
 		{"column twice", Options{}, "job_id,num_gpu,job_id\n", `t.csv:1: column "job_id" stands twice in the header`},
 		{"short row", Options{}, nativeHead + "a,1,0\n", `t.csv:2: 3 fields, want 4`},
 		{"blank lines count", Options{}, nativeHead + "\n\na,x,0,1\n",
