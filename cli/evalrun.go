@@ -41,6 +41,11 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err != nil {
 		return nil, err
 	}
+	for i := range suites {
+		for _, line := range suites[i].source.ReadNotes() {
+			a.Say("%s", line)
+		}
+	}
 	if opts.out, err = opts.folder(a, suites); err != nil {
 		return nil, err
 	}
@@ -74,7 +79,8 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	}
 	for i := range out.Comparisons {
 		c := &out.Comparisons[i]
-		c.Note = suites[slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == c.Scenario })].Note
+		own := &suites[slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == c.Scenario })]
+		c.Note, c.Few = own.Note, own.Few
 	}
 	if gate != nil {
 		out.Gate = gate.Check(out.Comparisons)

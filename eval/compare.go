@@ -29,6 +29,7 @@ type Comparison struct {
 	Baseline string    `json:"baseline"`
 	Windows  []string  `json:"windows"`
 	Note     string    `json:"windows_note,omitempty"` // Suite.Note
+	Few      string    `json:"few_windows,omitempty"`  // Suite.Few
 	Seeds    []uint64  `json:"seeds"`
 	Level    float64   `json:"level"`
 	Policies []Summary `json:"policies"` // in the order of the results

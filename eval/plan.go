@@ -27,6 +27,7 @@ type Suite struct {
 	Windows  []Window
 	Seeds    []uint64
 	Note     string            // what the windows have in common, for reports; may be ""
+	Few      string            // what it takes for enough windows: scenario.Source.Few; may be ""
 	Periods  []scenario.Period // the parts of traces that the windows come from: see Plan.Overlap
 	Past     *Past             // what policies may be fitted on before they play; nil if there is nothing
 }
@@ -94,7 +95,7 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 		return Suite{}, fmt.Errorf("evaluate: %w", err)
 	}
 	suite := Suite{
-		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split),
+		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split), Few: src.Few(split),
 		Periods: src.Periods(split), Past: newPast(src),
 	}
 	for _, i := range windows {

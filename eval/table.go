@@ -70,6 +70,9 @@ func (c *Comparison) Notes() []string {
 	if len(c.Windows) < 2 {
 		notes = append(notes, "One window bounds no difference: run more windows for intervals.")
 	}
+	if c.Few != "" {
+		notes = append(notes, c.Few)
+	}
 	if c.Note != "" {
 		notes = append(notes, fmt.Sprintf("The windows of the %s split are %s.", c.Split, c.Note))
 	}

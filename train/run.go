@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -47,7 +48,7 @@ type Options struct {
 	// newest good checkpoint; if it returns an error, the run ends with it. If Older is nil, the run ends with the OlderError.
 	Older func(*OlderError) error
 	// Warn is called for each scenario of whose validation windows the policy From has seen jobs: it looks better there than it is.
-	// Warn may be nil.
+	// It is also called for what was left out of a scenario's trace, and for splits with few windows. Warn may be nil.
 	Warn func(error)
 	// Progress is called after every update and, when a run is resumed, once with its last finished update. It may be nil.
 	Progress func(*Metrics)
@@ -229,6 +230,7 @@ func (r *run) openSources() (servers int, digests []string, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
+		r.warnOf(src)
 		servers = max(servers, len(rules.Cluster.Servers))
 		digest, err := src.Digest()
 		if err != nil {
@@ -240,6 +242,18 @@ func (r *run) openSources() (servers int, digests []string, err error) {
 		return 0, nil, fmt.Errorf("no scenario, want 1 or more")
 	}
 	return servers, digests, nil
+}
+
+// warnOf warns of what was left out of the trace of a scenario, and of splits with few windows.
+func (r *run) warnOf(src *scenario.Source) {
+	if r.opt.Warn == nil {
+		return
+	}
+	for _, text := range append(src.ReadNotes(), src.Few(scenario.Train), src.Few(scenario.Validation)) {
+		if text != "" {
+			r.opt.Warn(errors.New(text))
+		}
+	}
 }
 
 // give finds what the priors, and those in Config.Against, may use in each scenario.

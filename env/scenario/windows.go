@@ -137,8 +137,8 @@ func (w *Windows) shortOf(p *pool, split Split) error {
 		}
 		want = fmt.Sprintf("one window of %v (they last %v) after %d to warm it up", w.Duration, span, w.Warm)
 	}
-	return fmt.Errorf("window.%s %v holds %d of the %d arrivals of %s, want at least %s",
-		split, w.fractions(split), to-from, len(p.arrivals), p.workload.Name, want)
+	return fmt.Errorf("window.%s %v holds %d of the %d arrivals of %s, want at least %s. %s",
+		split, w.fractions(split), to-from, len(p.arrivals), p.workload.Name, want, w.more(p, split))
 }
 
 // cut returns copies of the arrivals [from, to) in id order, with submit times counted from zero.

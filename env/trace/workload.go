@@ -42,6 +42,15 @@ func (r *Report) CPUOnly() int { return r.Left.of(string(isCPUOnly)) }
 // NeverScheduled returns the number of skipped rows of jobs that never ran.
 func (r *Report) NeverScheduled() int { return r.Left.of(string(isNeverScheduled)) }
 
+// Unusual returns the report without the rows that ask for no GPU or were never scheduled.
+func (r *Report) Unusual() Report {
+	own := *r
+	own.Left = slices.DeleteFunc(slices.Clone(r.Left), func(c Count) bool {
+		return c.What == string(isCPUOnly) || c.What == string(isNeverScheduled)
+	})
+	return own
+}
+
 // Read reads a whole trace. Submit counts from the trace's time 0, or, if the trace has dates (philly-pass), from the first
 // submit among its jobs. Read returns the errors of Open and Reader.jobs, and an error that wraps ErrNoJob if the trace has no
 // job.
