@@ -152,6 +152,9 @@ type traceWritten struct {
 	CPUOnly        int    `json:"cpu_only_rows"`
 	NeverScheduled int    `json:"never_scheduled_rows"`
 	BadRows        int    `json:"bad_rows"`
+
+	Left  trace.Counts `json:"left_out,omitempty"` // all rows that are no jobs, by why
+	Notes trace.Counts `json:"notes,omitempty"`    // what was taken for granted; rows 0 for the whole file
 }
 
 // writeTrace writes the native CSV file. Unless it wrote to standard output, it then prints what it wrote.
@@ -167,5 +170,5 @@ func writeTrace(a *app, out string, w trace.Workload) error {
 		return nil
 	}
 	r := w.Report
-	return a.PrintJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly(), r.NeverScheduled(), r.Bad})
+	return a.PrintJSON(traceWritten{out, len(w.Jobs), r.Rows, r.CPUOnly(), r.NeverScheduled(), r.Bad, r.Left, r.Notes})
 }

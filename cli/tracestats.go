@@ -51,6 +51,7 @@ type traceStats struct {
 	Jobs           int           `json:"jobs"`
 	CPUOnly        int           `json:"cpu_only_rows"`
 	NeverScheduled int           `json:"never_scheduled_rows"`
+	Left           trace.Counts  `json:"left_out,omitempty"` // all rows that are no jobs, by why
 	BadRows        int           `json:"bad_rows"`
 	Days           float64       `json:"days"`
 	GPUHours       float64       `json:"gpu_hours"`
@@ -105,7 +106,7 @@ func runTraceStats(ctx context.Context, a *app, opts statsOptions) error {
 func describeTrace(path string, w trace.Workload, gpus int) traceStats {
 	d, r := trace.Describe(w.Jobs), w.Report
 	s := traceStats{
-		Trace: path, Format: r.Format, Rows: r.Rows, Jobs: d.Jobs, CPUOnly: r.CPUOnly(), NeverScheduled: r.NeverScheduled(),
+		Trace: path, Format: r.Format, Rows: r.Rows, Jobs: d.Jobs, CPUOnly: r.CPUOnly(), NeverScheduled: r.NeverScheduled(), Left: r.Left,
 		BadRows: r.Bad, Days: d.Days(), GPUHours: d.GPUHours, GPUs: gpus, Users: d.Users, Tenants: d.Tenants,
 		Fractional: d.Fractional, MeanDuration: d.Mean.Seconds(), MaxDuration: d.Max.Seconds(), ArrivalCV: d.ArrivalCV,
 		PerDay: d.PerDay,
@@ -129,10 +130,16 @@ func describeTrace(path string, w trace.Workload, gpus int) traceStats {
 
 // table formats the statistics for people.
 func (s *traceStats) table() [][]string {
+	parts := []string{phrase.Count(s.Jobs, "job")}
+	for _, c := range s.Left {
+		parts = append(parts, fmt.Sprintf("%d %s", c.Rows, c.What))
+	}
+	if s.BadRows > 0 {
+		parts = append(parts, fmt.Sprintf("%d cannot be read", s.BadRows))
+	}
 	rows := [][]string{
 		{"trace", fmt.Sprintf("%s (%s)", s.Trace, s.Format)},
-		{"rows", fmt.Sprintf("%d: %d jobs, %d CPU-only, %d never scheduled, %d bad", s.Rows, s.Jobs, s.CPUOnly, s.NeverScheduled,
-			s.BadRows)},
+		{"rows", fmt.Sprintf("%d: %s", s.Rows, strings.Join(parts, ", "))},
 		{"span", fmt.Sprintf("%.1f days", s.Days)},
 		{"demand", fmt.Sprintf("%.0f GPU-hours", s.GPUHours)},
 	}
@@ -140,7 +147,7 @@ func (s *traceStats) table() [][]string {
 		rows = append(rows, []string{"load", fmt.Sprintf("%.2f on %d GPUs", s.Load, s.GPUs)})
 	}
 	rows = append(rows, []string{"users", fmt.Sprintf("%d of %d tenants", s.Users, s.Tenants)})
-	var parts []string
+	parts = parts[:0]
 	for _, q := range s.Durations {
 		parts = append(parts, fmt.Sprintf("p%.0f %s", 100*q.Quantile, phrase.Seconds(q.Seconds)))
 	}
