@@ -78,6 +78,8 @@ func TestFilesThatAreNoText(t *testing.T) {
 		{"\x28\xb5\x2f\xfd1234", "packed by zstd, want text, plain or gzip: unpack it with zstd -d"},
 		{"\xff\xfe\x00\x00j\x00\x00\x00", "text in UTF-32"},
 		{"job_id\tnum_gpu\tsubmit_time\tduration\n\"7\"x\t2\t5\t60\n", `t.csv:2: "x\t2\t5\t60" follows a quoted field, want a tab`},
+		{"job_id,num_gpu\ra,1\r", "lines end with carriage returns alone: convert them with tr"},
+		{"job_id,num_gpu,submit_time,duration,user\n1,1,0,1,Jos\xe9\n", `t.csv:2: column "user": value "Jos\xe9", want UTF-8: if the file is Latin-1`},
 		{"Job_ID,job-id,num_gpu,submit_time,duration\n", `header "Job_ID,job-id,num_gpu,submit_time,duration" is none of`},
 		{"job_id,num_gpu,submit_time,duration,Usr\n", `t.csv:1: header has column "Usr", which format native does not know`},
 	} {

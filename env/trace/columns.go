@@ -53,8 +53,7 @@ func (c *columns) has(name string) bool {
 
 // pick adds the column or the difference of columns that an entry names.
 func (c *columns) pick(entry string, h *header, known []string) error {
-	name, own, ok := strings.Cut(entry, "=")
-	end, start, isSpan := strings.Cut(own, "-")
+	name, own, ok := strings.Cut(strings.TrimSpace(entry), "=")
 	switch {
 	case !ok || name == "" || own == "":
 		return fmt.Errorf("columns: %q, want a column of the native format, = and a column of the file", entry)
@@ -64,7 +63,7 @@ func (c *columns) pick(entry string, h *header, known []string) error {
 		return fmt.Errorf("columns: %s stands twice", name)
 	}
 	names, columns := []string{name}, []string{own}
-	if name == "duration" && isSpan && h.find(own) < 0 {
+	if end, start, isSpan := cutSpan(own, h); name == "duration" && isSpan && h.find(own) < 0 {
 		names, columns = []string{spanEnd, spanStart}, []string{end, start}
 	}
 	for i, column := range columns {
@@ -75,4 +74,15 @@ func (c *columns) pick(entry string, h *header, known []string) error {
 		c.add(names[i], h, at)
 	}
 	return nil
+}
+
+// cutSpan cuts the difference of two columns, of which the names may have hyphens, too.
+func cutSpan(own string, h *header) (end, start string, ok bool) {
+	end, start, ok = strings.Cut(own, "-")
+	for i := range own {
+		if own[i] == '-' && h.find(own[:i]) >= 0 && h.find(own[i+1:]) >= 0 {
+			return own[:i], own[i+1:], true
+		}
+	}
+	return end, start, ok
 }

@@ -30,6 +30,8 @@ func TestColumnsOfOthers(t *testing.T) {
 				"18,1,2026-11-20 08:01:30.5,2026-11-20 08:02:30.5,\n"},
 		"a difference of seconds": {Columns{"duration=t2-t1"},
 			"t1,t2,job_id,num_gpu,submit_time,user\n5,3605,17,8,0,ada\n0,60,18,1,90.5,\n"},
+		"a difference of columns with hyphens, after a space": {Columns{"num_gpu=gpus", " duration=end-at-start-at"},
+			"start-at,end-at,job_id,gpus,submit_time,user\n5,3605,17,8,0,ada\n0,60,18,1,90.5,\n"},
 		"a column with a hyphen": {Columns{"duration=run-time"}, "job_id,num_gpu,submit_time,run-time,user\n17,8,0,3600,ada\n18,1,90.5,60,\n"},
 	} {
 		w, err := readText(c.text, Options{Columns: c.columns})
@@ -62,6 +64,8 @@ func TestColumnErrors(t *testing.T) {
 		{nil, "x,started,owner\n", "did you mean --columns user=owner? No column looks like job_id, num_gpu, submit_time, duration: " +
 			"add job_id=COLUMN, num_gpu=COLUMN, submit_time=COLUMN, duration=COLUMN or duration=END-START"},
 		{nil, "17,8,2026-11-20 08:00:00,3600\n", `the first line, "17,8,2026-11-20 08:00:00,3600", has values in place of names: put a header before it`},
+		{nil, "job_id num_gpu  submit_time duration\n", "has spaces between its names: separate fields by commas, such as with tr -s ' ' ','"},
+		{nil, "[]\n", "this is JSON"},
 		{nil, "a,b\n", "cannot tell the trace format"},
 		{Columns{"num_gpu"}, header, `"num_gpu", want a column of the native format, = and a column of the file`},
 		{Columns{"cores=id"}, header, `"cores" is no column of the native format`},
@@ -72,6 +76,7 @@ func TestColumnErrors(t *testing.T) {
 		{Columns{"num_gpu=gpus"}, "gpus,x\n", "the file has no column job_id: add job_id=COLUMN, with one of gpus,x"},
 		{Columns{"duration=x-at"}, header, `the file has no column "x"`},
 		{all, header + "1,x,0,1\n", `:2: column "gpus": value "x"`},
+		{all, header + "1,\"1,000\",0,1\n", `:2: column "gpus": value "1,000", want a number without commas`},
 		{all, header + "1,1,2026-13-01 00:00:00,1\n", `:2: column "at": value "2026-13-01 00:00:00", want seconds, or a date`},
 		{all, header + "1,1,1969-12-31 00:00:00,1\n", `column "at": value "1969-12-31 00:00:00"`},
 		{all, header + "1,1,0,1\n2,1,2026-01-01 00:00:00,1\n", `:3: column "at": value "2026-01-01 00:00:00", want one form in all rows: this is a date without time zone, and the first ("0" in line 2) seconds`},

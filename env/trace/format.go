@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,6 +71,24 @@ func layouts() []layout {
 		{format: OpenB, required: []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
 			"creation_time", "deletion_time", "scheduled_time"}, parse: parseOpenB, id: "name"},
 	}, jobLogLayouts(), []layout{phillyLogLayout()}, paiLayouts(), []layout{swfLayout()})
+}
+
+// headed reports whether a file of a format that needs no header begins with one.
+func (l layout) headed(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	return l.loose && bytes.Contains(bytes.ToLower(line), []byte(l.required[0]))
+}
+
+// unreadable returns an error about a file that is text, but no table.
+func unreadable(head []byte) error {
+	if looksJSON(head) {
+		return fmt.Errorf("%w: this is JSON, of which only Philly's cluster_job_log is read: write a table, such as with "+
+			"pandas.read_json(FILE).to_csv(OUT, index=False)", ErrFormat)
+	}
+	if text := bytes.TrimSpace(head); bytes.IndexByte(text, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
+		return fmt.Errorf("%w: lines end with carriage returns alone: convert them with tr '\\r' '\\n'", ErrFormat)
+	}
+	return nil
 }
 
 // Formats lists the formats that Options.Format accepts.
@@ -156,6 +175,9 @@ func unknownHeader(h *header) error {
 	if !slices.ContainsFunc(h.names, func(name string) bool { return !isIndex(name) && !isValue(name) }) {
 		return fmt.Errorf("%w: the first line, %q, has values in place of names: put a header before it, such as %s", ErrFormat, h,
 			strings.Join(layouts()[0].required, ","))
+	}
+	if len(h.names) == 1 && strings.Contains(h.names[0], " ") {
+		return fmt.Errorf("%w: header %q has spaces between its names: separate fields by commas, such as with tr -s ' ' ','", ErrFormat, h)
 	}
 	return fmt.Errorf("%w: header %q is none of %s; native wants %s", ErrFormat,
 		h, join(Formats()), strings.Join(layouts()[0].required, ","))

@@ -41,7 +41,7 @@ func guess(h *header, name string) string {
 		return name + "=" + own
 	}
 	end, start := likely(h, spanEnd), likely(h, spanStart)
-	if name != "duration" || end == "" || start == "" || strings.Contains(end, "-") {
+	if name != "duration" || end == "" || start == "" {
 		return ""
 	}
 	return name + "=" + end + "-" + start

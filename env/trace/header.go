@@ -13,6 +13,7 @@ type columns struct {
 	from   []int    // where they stand
 	width  int      // fields that every row must have
 	unread []string // columns of the file that are left out
+	buf    []string // of row
 }
 
 // add adds a column of the format that stands at the given place of the file's header.
@@ -20,13 +21,13 @@ func (c *columns) add(name string, h *header, at int) {
 	c.header, c.own, c.from = append(c.header, name), append(c.own, h.names[at]), append(c.from, at)
 }
 
-// row returns the fields of a row of the file that the format reads.
+// row returns the fields of a row of the file that the format reads. The next call overwrites them.
 func (c *columns) row(fields []string) row {
-	r := row{header: c.header, fields: make([]string, len(c.from))}
-	for i, at := range c.from {
-		r.fields[i] = fields[at]
+	c.buf = c.buf[:0]
+	for _, at := range c.from {
+		c.buf = append(c.buf, fields[at])
 	}
-	return r
+	return row{header: c.header, fields: c.buf}
 }
 
 // named returns an error about a column with the name that the file has for it.

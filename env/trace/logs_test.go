@@ -142,7 +142,7 @@ func TestErrorsOfLogs(t *testing.T) {
 		{nil, acmeHead + "1,u,1,1,1,SFT,COMPLETED,5,6,7,1,0,0\n1,u,1,1,1,SFT,COMPLETED,5,6,7,2,0,0\n", `t.csv:3: column "job_id": value "1", want an id that no`},
 		{Columns{"num_gpu=processors"}, "1 0 10 3600 8 -1 -1 8 7200 -1 9 3 2 -1 1 -1 -1 -1\n", `t.csv:1: column "status": value "9", want 0 (failed)`},
 		{Columns{"num_gpu=processors"}, "; c\n1 0 10 3600 8\n", `t.csv:2: 5 fields, want the 18 of the Standard Workload Format`},
-		{Columns{"num_gpu=gpus"}, "; c\n1 0 10 3600 8\n", `columns: num_gpu=gpus: the file has no column "gpus", only job_number,submit,wait`},
+		{Columns{"num_gpu=gpus"}, "; c\n1 0 10 3600 8\n", `t.csv: columns: num_gpu=gpus: the file has no column "gpus", only job_number,submit,wait`},
 		{nil, "; c\n1 0 10 3600 8\n", `t.csv: this file has the Standard Workload Format, which counts processors and has no GPUs: add --columns num_gpu=processors`},
 		{nil, `[{"a": 1}]`, `t.csv: cannot tell the trace format: this is JSON, of which only Philly's cluster_job_log is read`},
 		{nil, philly(`"Pass"`, `"Done"`), `t.csv:object 1: column "status": value "Done", want Pass, Failed or Killed`},
@@ -164,6 +164,15 @@ func TestErrorsOfLogs(t *testing.T) {
 	} {
 		if _, err := readText(c.text, Options{Columns: c.columns}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q:\n%v, want\n%s", c.text, err, c.want)
+		}
+	}
+	for format, want := range map[Format]string{PAI: `t.csv:1: column "status": value "Odd"`, SWF: "t.csv:1: 1 fields, want the 18", PhillyLog: "t.csv:object 1: "} {
+		opt := Options{Format: format}
+		if format == SWF {
+			opt.Columns = Columns{"num_gpu=processors"}
+		}
+		if _, err := readText("a,tf,1,Odd,1,2,3,4,100,\n", opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a file that is named as %s: %v, want %s", format, err, want)
 		}
 	}
 	long := `[{"jobid":"` + strings.Repeat("x", 5000) + `","attempts":[]}]`

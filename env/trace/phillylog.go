@@ -26,11 +26,13 @@ func looksPhillyLog(head []byte) bool {
 	return looksJSON(head) && bytes.Contains(head, []byte(`"jobid"`)) && bytes.Contains(head, []byte(`"attempts"`))
 }
 
-// looksJSON reports whether a file begins with an object or a list of objects.
+// looksJSON reports whether a file begins with an object, a list of objects or an empty list.
 func looksJSON(head []byte) bool {
 	text := bytes.TrimLeft(head, " \t\r\n")
 	if list, ok := bytes.CutPrefix(text, []byte("[")); ok {
-		text = bytes.TrimLeft(list, " \t\r\n")
+		if text = bytes.TrimLeft(list, " \t\r\n"); bytes.HasPrefix(text, []byte("]")) {
+			return true
+		}
 	}
 	object, ok := bytes.CutPrefix(text, []byte("{"))
 	return ok && bytes.HasPrefix(bytes.TrimLeft(object, " \t\r\n"), []byte(`"`))

@@ -48,6 +48,7 @@ type Reader struct {
 	close  []io.Closer
 
 	columns *columns
+	buf     []string         // the fields of the current row, of which nothing is kept
 	clocks  map[string]clock // by column of times
 	report  Report
 	done    bool
@@ -113,7 +114,8 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	r.layout = l
 	r.report.Format = l.format
 	if names := r.columns.unread; len(names) > 0 {
-		r.note(fmt.Sprintf("%d columns are not read: %s", len(names), shorten(strings.Join(names, ","))), 0)
+		list := strings.ReplaceAll(","+strings.Join(names, ",")+",", ",,", ",(no name),")
+		r.note(fmt.Sprintf("%d columns are not read: %s", len(names), shorten(strings.Trim(list, ","))), 0)
 	}
 	if l.id != "" {
 		r.seen = map[string]uint64{}
@@ -130,20 +132,19 @@ func (r *Reader) recognise(in *bufio.Reader) (layout, error) {
 		case named != "" && named != l.format:
 		case looks && l.instead != "":
 			return l, fmt.Errorf("%s: %w: %s", r.name, ErrFormat, l.instead)
-		case looks:
+		case looks, named != "" && l.open != nil && !l.headed(head):
 			rows, names, err := l.open(in, r.opt)
-			if err != nil {
-				return l, fmt.Errorf("%s: %w", r.name, err)
+			if r.rows = rows; err == nil {
+				err = r.choose(&l, newHeader(names))
 			}
-			r.rows = rows
-			return l, r.choose(&l, newHeader(names))
-		case named != "" && l.open != nil && !l.loose:
-			return l, fmt.Errorf("%s: %w: the file does not begin like one of format %s", r.name, ErrFormat, named)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", r.name, err)
+			}
+			return l, err
 		}
 	}
-	if looksJSON(head) {
-		return layout{}, fmt.Errorf("%s: %w: this is JSON, of which only Philly's cluster_job_log is read: write a table, such as with "+
-			"pandas.read_json(FILE).to_csv(OUT, index=False)", r.name, ErrFormat)
+	if err := unreadable(head); err != nil {
+		return layout{}, fmt.Errorf("%s: %w", r.name, err)
 	}
 	text, h, err := openText(in, r.opt)
 	if r.rows = text; errors.Is(err, io.EOF) {
@@ -166,14 +167,14 @@ func (r *Reader) choose(l *layout, h *header) (err error) {
 	named := r.opt.Format
 	switch {
 	case len(r.opt.Columns) == 0 && l.needs != nil:
-		return fmt.Errorf("%s: %w", r.name, l.needs)
+		return l.needs
 	case len(r.opt.Columns) == 0:
 		r.columns, _, _ = l.match(h)
 		return nil
 	case l.given == nil && named != "" && named != Native:
 		return fmt.Errorf("columns are for files in no known format, this one is named %s", named)
 	case l.given == nil && l.format != Native:
-		return fmt.Errorf("%s: columns are for files in no known format, this one has the format %s", r.name, l.format)
+		return fmt.Errorf("columns are for files in no known format, this one has the format %s", l.format)
 	}
 	r.columns, err = r.opt.Columns.pick(h, l.given)
 	return err
@@ -257,7 +258,10 @@ func (r *Reader) next() (j Job, ok bool, err error) {
 
 // row parses one row and checks what all formats have in common.
 func (r *Reader) row() (Job, verdict, error) {
-	fields, err := r.rows.fields(make([]string, 0, r.columns.width))
+	fields, err := r.rows.fields(r.buf[:0])
+	if err == nil {
+		r.buf = fields
+	}
 	if err == nil && len(fields) != r.columns.width {
 		err = fmt.Errorf("%d fields, want %d", len(fields), r.columns.width)
 	}

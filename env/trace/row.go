@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/clustergym/clustergym/internal/names"
 )
@@ -41,6 +42,9 @@ func (r *row) get(column string) string {
 // text returns the value as text, which must be printable and at most 256 bytes.
 func (r *row) text(column string) string {
 	s := r.get(column)
+	if !utf8.ValidString(s) {
+		r.bad(column, s, "UTF-8: if the file is Latin-1, convert it with iconv -f latin1 -t UTF-8")
+	}
 	if !names.OK(s) {
 		r.bad(column, s, "at most 256 bytes of printable UTF-8")
 		return ""
@@ -123,7 +127,10 @@ func (r *row) scaled(column string, digits int, least, most int64) int64 {
 		if digits > 0 {
 			unit, want = 1000, "a number of at most 3 decimals"
 		}
-		r.bad(column, s, fmt.Sprintf("%s from %d to %d", want, least/unit, most/unit))
+		if want = fmt.Sprintf("%s from %d to %d", want, least/unit, most/unit); hasComma(s) {
+			want = noComma
+		}
+		r.bad(column, s, want)
 		return 0
 	}
 	return v

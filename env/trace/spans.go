@@ -36,6 +36,13 @@ func cutExponent(s string) (mantissa, exponent string, scientific bool) {
 	return s, "", false
 }
 
+// hasComma reports whether a number has a decimal comma, or one between thousands. The comma is no guess: an error says noComma.
+func hasComma(s string) bool {
+	return strings.Contains(s, ",") && isNumber(strings.ReplaceAll(s, ",", ""))
+}
+
+const noComma = "a number without commas: the decimal point is a point, and nothing stands between thousands"
+
 // plain returns a number without an exponent: 1.6e3 becomes 1600. Other text stays.
 func plain(s string) string {
 	mantissa, exponent, scientific := cutExponent(s)
@@ -119,8 +126,8 @@ func notASpan(s string) string {
 		return aSpan + "; is this in milliseconds or nanoseconds? Divide the column"
 	case strings.Count(s, ":") == 1 && strings.Trim(s, "0123456789:.") == "":
 		return "hours, minutes and seconds, such as 0:" + s + " or " + s + ":00"
-	case strings.Contains(s, ",") && isNumber(strings.Replace(s, ",", ".", 1)):
-		return "a number with a decimal point, not a comma"
+	case hasComma(s):
+		return noComma
 	}
 	return aSpan
 }

@@ -117,8 +117,8 @@ func notADate(s string) string {
 	if head, _, ok := strings.Cut(slashed, "/"); ok && strings.Count(slashed, "/") >= 2 && len(head) < 3 {
 		return "a date that begins with the year, such as 2026-11-20 08:30:00: which of these is the day and which the month?"
 	}
-	if strings.Contains(s, ",") && isNumber(strings.Replace(s, ",", ".", 1)) {
-		return "a number with a decimal point, not a comma"
+	if hasComma(s) {
+		return noComma
 	}
 	return aTime
 }

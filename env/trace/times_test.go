@@ -53,7 +53,7 @@ func TestReadTime(t *testing.T) {
 		{"2026-03-29T10:00:00[Europe/Berlin]", 0, 0, `in place of "[Europe/Berlin]"`},
 		{"03/29/2026 10:00:00", 0, 0, "which of these is the day and which the month?"},
 		{"29.3.2026 10:00", 0, 0, "which of these is the day and which the month?"},
-		{"12,5", 0, 0, "a decimal point, not a comma"},
+		{"12,5", 0, 0, "a number without commas"},
 		{"4e9", 0, 0, "seconds from 0 to 3153600000, or milliseconds"},
 		{"1e99", 0, 0, "seconds, or a date"}, {"1e", 0, 0, "seconds, or a date"}, {"soon", 0, 0, "seconds, or a date"},
 		{"2026-03-29x", 0, 0, "seconds, or a date"}, {"T", 0, 0, "seconds, or a date"}, {"+1", 0, 0, "seconds, or a date"},
@@ -84,7 +84,7 @@ func TestReadSpan(t *testing.T) {
 		{"-1 days +23:59:59", 0, "not negative"}, {"-5", 0, "not negative"},
 		{"02:03", 0, "such as 0:02:03 or 02:03:00"},
 		{"3723000000000", 0, "milliseconds or nanoseconds"},
-		{"12,5", 0, "a decimal point, not a comma"},
+		{"12,5", 0, "a number without commas"},
 		{"P", 0, "seconds from 0"}, {"PT", 0, "seconds from 0"}, {"1:2:3:4", 0, "seconds from 0"}, {"UNLIMITED", 0, "seconds from 0"},
 		{"99999 days 999999999:00:00", 0, "seconds from 0"},
 	} {
