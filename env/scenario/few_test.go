@@ -96,3 +96,12 @@ func TestReadNotes(t *testing.T) {
 		t.Errorf("of a public trace: %q", got)
 	}
 }
+
+// TestATraceOfOthersIsToBeImported checks that the error about a trace in no known format names the command that converts it.
+func TestATraceOfOthersIsToBeImported(t *testing.T) {
+	_, err := tryTrace(t, "id,gpus,submitted,elapsed\n1,1,0,5\n", cutInFew)
+	want := "did you mean --columns job_id=id,num_gpu=gpus,submit_time=submitted,duration=elapsed?; scenarios read what clustergym trace import writes"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

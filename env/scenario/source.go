@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -139,7 +140,11 @@ func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workloa
 		if err != nil {
 			return w, nil, err
 		}
-		if parts[i], err = trace.Read(path, trace.Options{Format: f.format}); err == nil {
+		parts[i], err = trace.Read(path, trace.Options{Format: f.format})
+		if errors.Is(err, trace.ErrFormat) {
+			err = fmt.Errorf("%w; scenarios read what clustergym trace import writes", err)
+		}
+		if err == nil {
 			parts[i], err = s.shape(parts[i])
 		}
 		if err != nil {

@@ -29,7 +29,7 @@ func openBytes(src io.Reader) (*bufio.Reader, error) {
 	head, _ := buf.Peek(8)
 	for _, k := range foreign {
 		if strings.HasPrefix(string(head), k.magic) {
-			return nil, fmt.Errorf("%w: this is %s, want text, plain or gzip: %s", ErrFormat, k.is, k.how)
+			return nil, formatError("this is " + k.is + ", want text, plain or gzip: " + k.how)
 		}
 	}
 	return decode(buf)

@@ -73,7 +73,7 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 // TestFilesThatAreNoText checks that the error about a file of another kind names the kind and what to type.
 func TestFilesThatAreNoText(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"PK\x03\x04xxxx", "t.csv: cannot tell the trace format: this is a zip archive or an Excel workbook, want text, plain or gzip: unpack it"},
+		{"PK\x03\x04xxxx", "t.csv: this is a zip archive or an Excel workbook, want text, plain or gzip: unpack it"},
 		{"PAR1\x15\x04\x15", "a Parquet file, want text, plain or gzip: convert it, such as with pandas.read_parquet"},
 		{"\x28\xb5\x2f\xfd1234", "packed by zstd, want text, plain or gzip: unpack it with zstd -d"},
 		{"\xff\xfe\x00\x00j\x00\x00\x00", "text in UTF-32"},

@@ -76,6 +76,8 @@ func TestColumnErrors(t *testing.T) {
 		{Columns{"num_gpu=gpus"}, "gpus,x\n", "the file has no column job_id: add job_id=COLUMN, with one of gpus,x"},
 		{Columns{"duration=x-at"}, header, `the file has no column "x"`},
 		{all, header + "1,x,0,1\n", `:2: column "gpus": value "x"`},
+		{Columns{"job_id=id", "num_gpu=gpus", "submit_time=at", "duration=run-at"}, header + "1,1,2026-11-20 08:00:00,2026-11-20 08:00:05Z\n",
+			`:2: column "run": value "2026-11-20 08:00:05Z", want the form of the start 2026-11-20 08:00:00: this is a date with time zone, and the start is a date without`},
 		{all, header + "1,\"1,000\",0,1\n", `:2: column "gpus": value "1,000", want a number without commas`},
 		{all, header + "1,1,2026-13-01 00:00:00,1\n", `:2: column "at": value "2026-13-01 00:00:00", want seconds, or a date`},
 		{all, header + "1,1,1969-12-31 00:00:00,1\n", `column "at": value "1969-12-31 00:00:00"`},

@@ -30,6 +30,14 @@ const (
 // ErrFormat is wrapped by errors about a file whose format cannot be determined: its header is unknown, or two formats share it.
 var ErrFormat = errors.New("cannot tell the trace format")
 
+// formatError is an error about a file of a known kind that is no trace by itself, or none without more from the caller.
+type formatError string
+
+func (e formatError) Error() string { return string(e) }
+
+// Is makes the error one that wraps ErrFormat.
+func (e formatError) Is(target error) bool { return target == ErrFormat } //nolint:errorlint // it is asked for this one
+
 // layout describes a format: how to recognise it and how to parse a row. A format whose files begin with a header of columns needs
 // only their names. A format without such a header has looks and open. Each format of others is a file of its own.
 type layout struct {
@@ -82,11 +90,11 @@ func (l layout) headed(head []byte) bool {
 // unreadable returns an error about a file that is text, but no table.
 func unreadable(head []byte) error {
 	if looksJSON(head) {
-		return fmt.Errorf("%w: this is JSON, of which only Philly's cluster_job_log is read: write a table, such as with "+
-			"pandas.read_json(FILE).to_csv(OUT, index=False)", ErrFormat)
+		return formatError("this is JSON, of which only Philly's cluster_job_log is read: write a table, such as with " +
+			"pandas.read_json(FILE).to_csv(OUT, index=False)")
 	}
 	if text := bytes.TrimSpace(head); bytes.IndexByte(text, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
-		return fmt.Errorf("%w: lines end with carriage returns alone: convert them with tr '\\r' '\\n'", ErrFormat)
+		return formatError("lines end with carriage returns alone: convert them with tr '\\r' '\\n'")
 	}
 	return nil
 }
@@ -134,7 +142,7 @@ func chooseLayout(named Format, h *header) (layout, *columns, error) {
 			return layout{}, nil, fmt.Errorf("header has column %q, which format %s does not know: want %s%s",
 				extra[0], l.format, strings.Join(slices.Concat(l.required, l.optional), ","), leaveOut(l.format))
 		case len(missing) == 0 && !unknown && l.instead != "":
-			return layout{}, nil, fmt.Errorf("%w: %s", ErrFormat, l.instead)
+			return layout{}, nil, formatError(l.instead)
 		case len(missing) == 0 && !unknown:
 			matches, found = append(matches, l), c
 		}

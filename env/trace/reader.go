@@ -131,7 +131,7 @@ func (r *Reader) recognise(in *bufio.Reader) (layout, error) {
 		switch looks := l.looks != nil && l.looks(head); {
 		case named != "" && named != l.format:
 		case looks && l.instead != "":
-			return l, fmt.Errorf("%s: %w: %s", r.name, ErrFormat, l.instead)
+			return l, fmt.Errorf("%s: %w", r.name, formatError(l.instead))
 		case looks, named != "" && l.open != nil && !l.headed(head):
 			rows, names, err := l.open(in, r.opt)
 			if r.rows = rows; err == nil {

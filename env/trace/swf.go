@@ -3,7 +3,6 @@ package trace
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +18,15 @@ func swfLayout() layout {
 			"requested_time", "requested_memory", "swf_status", "user_id", "group_id", "executable", "queue", "partition",
 			"preceding_job", "think_time"},
 		given: Columns{"job_id=job_number", "submit_time=submit", "duration=run_time", "user=user_id", "tenant=group_id", "status=swf_status"},
-		needs: errors.New("this file has the Standard Workload Format, which counts processors and has no GPUs: add " +
+		needs: formatError("this file has the Standard Workload Format, which counts processors and has no GPUs: add " +
 			"--columns num_gpu=processors to take each processor for a GPU, or num_gpu=requested_processors"),
 	}
 }
 
-// The conditions of a job in the Standard Workload Format: how it ended, or that the row tells a part of what another row tells.
+// swfPart marks a row that tells a part of what another row tells.
 const swfPart = "part"
 
+// swfStatus translates statuses into those of the native format.
 var swfStatus = map[string]string{"0": "failed", "1": "passed", "5": "killed", "-1": "", "2": swfPart, "3": swfPart, "4": swfPart}
 
 const isPart verdict = "tell of a part of a job that another row tells of as a whole"
