@@ -117,9 +117,12 @@ func newTraceImportCmd(a *app) *cobra.Command {
 		Use:   "import FILE",
 		Short: "Convert a trace to the native CSV format",
 		Long: cmdline.Long(`
-Reads a trace of any format and writes it in the native one; if it fails, it writes no partial file. Rows that are no GPU
-jobs are left out. Flags select a part of the trace.`),
+Reads a trace of any format and writes it in the native one; if it fails, it writes no partial file. It says how many rows it
+leaves out and why, and what it takes for granted. Of a table in no known format it only says which columns it recognises:
+--columns, copied and checked, then reads it. Flags select a part of the trace.`),
 		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
+  clustergym trace import log.csv --columns job_id=id,num_gpu=gpus,submit_time=created,duration=ended-started -o jobs.csv
+  clustergym trace import log.swf --columns num_gpu=processors -o jobs.csv
   clustergym trace import philly.csv.gz --count 20000 -o - | head`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -97,7 +97,11 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 	r.report.Format = l.format
 	if names := r.columns.unread; len(names) > 0 {
 		list := strings.ReplaceAll(","+strings.Join(names, ",")+",", ",,", ",(no name),")
-		r.note(fmt.Sprintf("%d columns are not read: %s", len(names), shorten(strings.Trim(list, ","))), 0)
+		are := fmt.Sprintf("%d columns are", len(names))
+		if len(names) == 1 {
+			are = "1 column is"
+		}
+		r.note(fmt.Sprintf("%s not read: %s", are, shorten(strings.Trim(list, ","))), 0)
 	}
 	if l.id != "" {
 		r.seen = map[string]uint64{}
