@@ -106,7 +106,8 @@ func runTraceStats(ctx context.Context, a *app, opts statsOptions) error {
 func describeTrace(path string, w trace.Workload, gpus int) traceStats {
 	d, r := trace.Describe(w.Jobs), w.Report
 	s := traceStats{
-		Trace: path, Format: r.Format, Rows: r.Rows, Jobs: d.Jobs, CPUOnly: r.CPUOnly(), NeverScheduled: r.NeverScheduled(), Left: r.Left,
+		Trace: path, Format: r.Format, Rows: r.Rows, Jobs: d.Jobs, CPUOnly: r.CPUOnly(), NeverScheduled: r.NeverScheduled(),
+		Left:    r.Left,
 		BadRows: r.Bad, Days: d.Days(), GPUHours: d.GPUHours, GPUs: gpus, Users: d.Users, Tenants: d.Tenants,
 		Fractional: d.Fractional, MeanDuration: d.Mean.Seconds(), MaxDuration: d.Max.Seconds(), ArrivalCV: d.ArrivalCV,
 		PerDay: d.PerDay,

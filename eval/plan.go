@@ -95,7 +95,8 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 		return Suite{}, fmt.Errorf("evaluate: %w", err)
 	}
 	suite := Suite{
-		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split), Few: src.Few(split),
+		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split),
+		Few:     src.Few(split),
 		Periods: src.Periods(split), Past: newPast(src),
 	}
 	for _, i := range windows {

@@ -49,8 +49,8 @@ func (w *Windows) more(p *pool, split Split) string {
 	if w.Duration > 0 {
 		span := p.submit(len(p.arrivals)) - p.submit(0)
 		need := time.Duration(math.Ceil(most*w.Duration.Hours()/share-1e-6)) * time.Hour
-		return fmt.Sprintf("For %d windows of %v %s must last %v, and lasts %v: or set window.duration to less.", enough(split), w.Duration,
-			p.workload.Name, need, span.Round(time.Hour))
+		return fmt.Sprintf("For %d windows of %v %s must last %v, and lasts %v: or set window.duration to less.", enough(split),
+			w.Duration, p.workload.Name, need, span.Round(time.Hour))
 	}
 	stride := w.Arrivals + w.Warm
 	if w.Stride > 0 && split != Test && w.Resample.windows(split) == 0 {

@@ -39,7 +39,8 @@ func (c Columns) pick(h *header, given Columns) (*columns, error) {
 		case at >= 0:
 			p.add(name, h, at)
 		case slices.Contains(native.required, name):
-			return nil, fmt.Errorf("columns: the file has no column %s: add %s, with one of %s", name, cmp.Or(guess(h, name), name+"=COLUMN"), h)
+			return nil, fmt.Errorf("columns: the file has no column %s: add %s, with one of %s", name,
+				cmp.Or(guess(h, name), name+"=COLUMN"), h)
 		}
 	}
 	p.unread = p.rest(h)

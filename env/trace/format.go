@@ -38,8 +38,8 @@ func (e formatError) Error() string { return string(e) }
 // Is makes the error one that wraps ErrFormat.
 func (e formatError) Is(target error) bool { return target == ErrFormat } //nolint:errorlint // it is asked for this one
 
-// layout describes a format: how to recognise it and how to parse a row. A format whose files begin with a header of columns needs
-// only their names. A format without such a header has looks and open. Each format of others is a file of its own.
+// layout describes a format: how to recognise it and how to parse a row. A format whose files begin with a header of columns
+// needs only their names. A format without such a header has looks and open. Each format of others is a file of its own.
 type layout struct {
 	format   Format
 	required []string
@@ -185,7 +185,8 @@ func unknownHeader(h *header) error {
 			strings.Join(layouts()[0].required, ","))
 	}
 	if len(h.names) == 1 && strings.Contains(h.names[0], " ") {
-		return fmt.Errorf("%w: header %q has spaces between its names: separate fields by commas, such as with tr -s ' ' ','", ErrFormat, h)
+		return fmt.Errorf("%w: header %q has spaces between its names: separate fields by commas, such as with tr -s ' ' ','",
+			ErrFormat, h)
 	}
 	return fmt.Errorf("%w: header %q is none of %s; native wants %s", ErrFormat,
 		h, join(Formats()), strings.Join(layouts()[0].required, ","))

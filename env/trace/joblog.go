@@ -6,13 +6,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// jobLogLayouts are those of the original files of two traces that Slurm recorded, with equal columns but for a few: trace_seren.csv
-// and trace_kalos.csv of Shanghai AI Lab Acme (InternLM/AcmeTrace, CC BY 4.0), and cluster_log.csv of SenseTime Helios
+// jobLogLayouts are those of the original files of two traces that Slurm recorded, with equal columns but for a few:
+// trace_seren.csv and trace_kalos.csv of Shanghai AI Lab Acme (InternLM/AcmeTrace, CC BY 4.0), and cluster_log.csv of SenseTime Helios
 // (S-Lab-System-Group/HeliosData, CC BY 4.0).
 func jobLogLayouts() []layout {
 	return []layout{
 		{format: Acme, loose: true, parse: parseJobLog, id: "job_id", submit: "submit_time",
-			required: []string{"job_id", "user", "node_num", "gpu_num", "cpu_num", "type", "state", "submit_time", "start_time", "end_time"},
+			required: []string{"job_id", "user", "node_num", "gpu_num", "cpu_num", "type", "state", "submit_time", "start_time",
+				"end_time"},
 			optional: []string{"duration", "mem_per_pod_GB"}},
 		{format: HeliosLog, loose: true, parse: parseJobLog, id: "job_id", submit: "submit_time",
 			required: []string{"job_id", "user", "vc", "node_num", "gpu_num", "cpu_num", "state", "submit_time", "start_time", "end_time"},
@@ -20,7 +21,8 @@ func jobLogLayouts() []layout {
 	}
 }
 
-// parseJobLog reads a job. cpu_num is the total of the job, and mem_per_pod_GB (taken as GiB) that of a node: a worker gets its share.
+// parseJobLog reads a job. cpu_num is the total of the job, and mem_per_pod_GB (taken as GiB) that of a node: a worker
+// gets its share.
 func parseJobLog(r *Reader, row *row) (Job, verdict, error) {
 	var j Job
 	j.Name, j.User, j.Tenant = row.id("job_id"), row.text("user"), row.text("vc")

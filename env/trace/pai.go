@@ -26,12 +26,13 @@ func paiLayouts() []layout {
 		return func(head []byte) bool { return looksPAI(head, width, status) }
 	}
 	return []layout{
-		{format: PAI, required: paiTask, optional: paiJob, loose: true, open: openPAI, parse: parsePAI, id: "job_name", submit: "submit_time",
+		{format: PAI, required: paiTask, optional: paiJob, loose: true, open: openPAI, parse: parsePAI, id: "job_name",
+			submit: "submit_time",
 			looks: func(head []byte) bool {
 				return looksPAI(head, len(paiTask), 3) || looksPAI(head, len(paiTask)+len(paiJob), 3)
 			}},
-		{instead: "this is pai_job_table, which" + instead, required: []string{"job_name", "inst_id", "user", "status", "start_time", "end_time"},
-			looks: bare(6, 3)},
+		{instead: "this is pai_job_table, which" + instead, looks: bare(6, 3),
+			required: []string{"job_name", "inst_id", "user", "status", "start_time", "end_time"}},
 		{instead: "this is pai_instance_table, which" + instead, looks: bare(9, 5), loose: true,
 			required: []string{"job_name", "task_name", "inst_name", "worker_name", "inst_id", "status", "start_time", "end_time"}},
 	}
@@ -55,7 +56,8 @@ func openPAI(in *bufio.Reader, opt Options) (source, []string, error) {
 }
 
 // parsePAI reads a task. A task is a gang of inst_num instances. plan_gpu and plan_cpu are percents of a GPU and of a core an
-// instance, and plan_mem is GB (taken as GiB). The first task of a job with GPUs has the job's name, others that of the task, too.
+// instance, and plan_mem is GB (taken as GiB). The first task of a job with GPUs has the job's name, others that of the
+// task, too.
 func parsePAI(r *Reader, row *row) (Job, verdict, error) {
 	var j Job
 	j.Name, j.User, j.GPUType = row.id("job_name"), row.text("user"), row.text("gpu_type")
@@ -129,7 +131,8 @@ func (r *Reader) sizePAI(row *row, j *Job) {
 		return
 	}
 	j.Workers = int32(instances * each)
-	j.Request = cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: int32(cpu / 100 / each), MemMiB: int32(memory * 1024 / 1000 / each)}
+	j.Request = cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: int32(cpu / 100 / each),
+		MemMiB: int32(memory * 1024 / 1000 / each)}
 	if gpu < whole {
 		j.Request.GPUMilli = int32(max(1, gpu/100))
 	} else if gpu%whole != 0 {

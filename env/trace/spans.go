@@ -72,7 +72,8 @@ func rounded(s string, decimals int) string {
 	return s
 }
 
-// readSeconds reads seconds, which floating point may write with an exponent or with digits below a nanosecond, which are cut off.
+// readSeconds reads seconds, which floating point may write with an exponent or with digits below a nanosecond, which are cut
+// off.
 func readSeconds(s string) (time.Duration, bool) { return parseSeconds(rounded(s, 9)) }
 
 var (

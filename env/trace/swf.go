@@ -9,15 +9,16 @@ import (
 )
 
 // swfLayout is that of the Standard Workload Format, version 2.2, of the Parallel Workloads Archive: comments that begin with a
-// semicolon, then a row a job with 18 numbers, of which -1 is missing. It counts processors. Options.Columns say which of them count
-// as GPUs, as in num_gpu=processors. Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
+// semicolon, then a row a job with 18 numbers, of which -1 is missing. It counts processors. Options.Columns say which of them
+// count as GPUs, as in num_gpu=processors. Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
 func swfLayout() layout {
 	return layout{
 		format: SWF, id: "job_id", submit: "submit_time", parse: parseSWF, looks: looksSWF, open: openSWF,
 		required: []string{"job_number", "submit", "wait", "run_time", "processors", "cpu_time", "memory", "requested_processors",
 			"requested_time", "requested_memory", "swf_status", "user_id", "group_id", "executable", "queue", "partition",
 			"preceding_job", "think_time"},
-		given: Columns{"job_id=job_number", "submit_time=submit", "duration=run_time", "user=user_id", "tenant=group_id", "status=swf_status"},
+		given: Columns{"job_id=job_number", "submit_time=submit", "duration=run_time", "user=user_id", "tenant=group_id",
+			"status=swf_status"},
 		needs: formatError("this file has the Standard Workload Format, which counts processors and has no GPUs: add " +
 			"--columns num_gpu=processors to take each processor for a GPU, or num_gpu=requested_processors"),
 	}

@@ -129,7 +129,8 @@ type clock struct {
 	value, place string
 }
 
-// instant returns a time of a row. The result known is false if the row has none, or one that is wrong, which row.err then reports.
+// instant returns a time of a row. The result known is false if the row has none, or one that is wrong, which row.err then
+// reports.
 func (r *Reader) instant(row *row, column string) (at time.Duration, known bool) {
 	s := row.get(column)
 	if isMissing(s) {
