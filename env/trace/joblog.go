@@ -7,8 +7,8 @@ import (
 )
 
 // jobLogLayouts are those of the original files of two traces that Slurm recorded, with equal columns but for a few:
-// trace_seren.csv and trace_kalos.csv of Shanghai AI Lab Acme (InternLM/AcmeTrace, CC BY 4.0), and cluster_log.csv of SenseTime Helios
-// (S-Lab-System-Group/HeliosData, CC BY 4.0).
+// trace_seren.csv and trace_kalos.csv of Shanghai AI Lab Acme (InternLM/AcmeTrace, CC BY 4.0), and cluster_log.csv of SenseTime
+// Helios (S-Lab-System-Group/HeliosData, CC BY 4.0).
 func jobLogLayouts() []layout {
 	return []layout{
 		{format: Acme, loose: true, parse: parseJobLog, id: "job_id", submit: "submit_time",

@@ -15,8 +15,8 @@ import (
 )
 
 // phillyLogLayout is that of cluster_job_log, the original file of Microsoft Philly 2017: a JSON list of jobs (or the jobs one
-// after the other), each with its attempts, of which each lists the GPUs that it had on each server. Source: msr-fiddle/philly-traces
-// (CC BY 4.0).
+// after the other), each with its attempts, of which each lists the GPUs that it had on each server. Source:
+// msr-fiddle/philly-traces (CC BY 4.0).
 func phillyLogLayout() layout {
 	return layout{format: PhillyLog, required: []string{"jobid", "user", "vc", "status", "submitted_time", "attempts"}, id: "jobid",
 		submit: "submitted_time", looks: looksPhillyLog, open: openPhillyLog, parse: parsePhillyLog}
