@@ -65,6 +65,7 @@ func TestColumnErrors(t *testing.T) {
 			"add job_id=COLUMN, num_gpu=COLUMN, submit_time=COLUMN, duration=COLUMN or duration=END-START"},
 		{nil, "17,8,2026-11-20 08:00:00,3600\n", `the first line, "17,8,2026-11-20 08:00:00,3600", has values in place of names: put a header before it`},
 		{nil, "job_id num_gpu  submit_time duration\n", "has spaces between its names: separate fields by commas, such as with tr -s ' ' ','"},
+		{nil, "# made by hand\njob_id,num_gpu,submit_time,duration\n", `the first line, "# made by hand", is a comment: remove it`},
 		{nil, "[]\n", "this is JSON"},
 		{nil, "a,b\n", "cannot tell the trace format"},
 		{Columns{"num_gpu"}, header, `"num_gpu", want a column of the native format, = and a column of the file`},

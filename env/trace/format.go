@@ -184,6 +184,9 @@ func unknownHeader(h *header) error {
 		return fmt.Errorf("%w: the first line, %q, has values in place of names: put a header before it, such as %s", ErrFormat, h,
 			strings.Join(layouts()[0].required, ","))
 	}
+	if strings.HasPrefix(h.names[0], "#") {
+		return fmt.Errorf("%w: the first line, %q, is a comment: remove it, or its # if it is the header", ErrFormat, h)
+	}
 	if len(h.names) == 1 && strings.Contains(h.names[0], " ") {
 		return fmt.Errorf("%w: header %q has spaces between its names: separate fields by commas, such as with tr -s ' ' ','",
 			ErrFormat, h)

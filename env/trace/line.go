@@ -59,7 +59,7 @@ func cutQuoted(line string) (field, rest string, err error) {
 	for s := line[1:]; ; {
 		i := strings.IndexByte(s, '"')
 		if i < 0 {
-			return "", "", fmt.Errorf("quote of %s is not closed on its line", shorten(line))
+			return "", "", fmt.Errorf("quote of %s is not closed on its line: fields with line breaks are not read", shorten(line))
 		}
 		b.WriteString(s[:i])
 		if !strings.HasPrefix(s[i+1:], `"`) {

@@ -300,7 +300,7 @@ func TestErrors(t *testing.T) {
 			`t.csv:3: column "job_id": value "a", want an id that no earlier row has`},
 		{"control character", Options{}, nativeHead + "a\x00,1,0,1\n",
 			`t.csv:2: column "job_id": value "a\x00", want at most 256 bytes of printable UTF-8`},
-		{"quote left open", Options{}, nativeHead + "\"a,1,0,1\n", `t.csv:2: quote of "a,1,0,1 is not closed on its line`},
+		{"quote left open", Options{}, nativeHead + "\"a,1,0,1\n", `t.csv:2: quote of "a,1,0,1 is not closed on its line: fields with line breaks are not read`},
 		{"text after a quote", Options{}, nativeHead + "\"a\"b,1,0,1\n",
 			`t.csv:2: "b,1,0,1" follows a quoted field, want a comma`},
 		{"status", Options{}, "job_id,num_gpu,submit_time,duration,status\na,1,0,1,odd\n",
