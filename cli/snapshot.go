@@ -27,6 +27,7 @@ type intakeFlags struct {
 	now      string
 	zero     string
 	maxBytes int64
+	unread   bool
 }
 
 func (o *intakeFlags) add(cmd *cobra.Command) {
@@ -34,6 +35,7 @@ func (o *intakeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.zero, "zero", "", "instant from which times count, such as 2026-01-01T00:00:00Z; the same in all"+
 		" snapshots for a server that learns (default the submission of the oldest job)")
 	cmd.Flags().Int64Var(&o.maxBytes, "max-bytes", 256<<20, "largest file to read, in bytes")
+	cmd.Flags().BoolVar(&o.unread, "allow-unread", false, "go on although a running job cannot be read: it then holds its nodes")
 }
 
 func (o *intakeFlags) clock() (c intake.Clock, err error) {
@@ -139,8 +141,13 @@ writes a snapshot to standard output.
 Servers are the nodes with the generic resource gpu. A node that is down, draining or in maintenance is down or, if jobs still
 run there, has its free GPUs out of order. Jobs without GPUs use up CPU and memory of their nodes. A job may use the nodes of
 its partitions, without those that it excludes. Its account becomes the tenant. Each waiting task of an array becomes a job.
-Jobs that Slurm would not start, such as held ones and those with a dependency, are left out. Users tend to set time limits
-far too high, so that a limit counts as an estimate only with --limit-as-estimate.
+Jobs that Slurm would not start however many GPUs are free are left out: those that are held, have a dependency, have reached
+a limit, or belong to a partition that is down. Users tend to set time limits far too high, so that a limit counts as an
+estimate only with --limit-as-estimate.
+
+If what a running job holds cannot be read, the command fails, because a plan could use its GPUs. With --allow-unread such a
+job holds all GPUs of its nodes that no other job holds. GPUs that are in use according to a node, but that no job in the input
+holds, are out of order.
 
 Warnings on standard error say what the snapshot cannot represent: one line for each kind, with a count and an example.
 `),
@@ -169,7 +176,7 @@ func runSnapshotSlurm(a *app, opts slurmOptions) error {
 		return err
 	}
 	defer done()
-	from := intake.Slurm{LimitAsEstimate: opts.limit, MaxBytes: opts.maxBytes, Clock: clock}
+	from := intake.Slurm{LimitAsEstimate: opts.limit, AllowUnread: opts.unread, MaxBytes: opts.maxBytes, Clock: clock}
 	result, err := from.Read(files[0], files[1])
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ func TestSnapshotsOfClusters(t *testing.T) {
 func TestSnapshotRefusesWhatItCannotRead(t *testing.T) {
 	nodes, jobs := filepath.Join("testdata", "snapshot", "nodes.json"), filepath.Join("testdata", "snapshot", "squeue.json")
 	bad := file(t, "bad.json", strings.Replace(read(t, jobs), `"node[02-03]"`, `"node[02-"`, 1))
+	unread := file(t, "unread.json", strings.Replace(read(t, jobs), `"nodes": "node01"`, `"nodes": ""`, 1))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -59,10 +60,13 @@ func TestSnapshotRefusesWhatItCannotRead(t *testing.T) {
 		{[]string{"kubectl", "--max-bytes", "99", nodes}, cmdline.CodeError, nodes + ": more than 99 bytes"},
 		{[]string{"slurm", "--nodes", nodes}, cmdline.CodeUsage, "jobs"},
 		{[]string{"slurm", "--nodes", "-", "--jobs", "-"}, cmdline.CodeUsage, "one file only"},
+		{[]string{"slurm", "--nodes", nodes, "--jobs", unread}, cmdline.CodeError, "1 running job cannot be read, for example job 1001: it has no nodes"},
 		{[]string{"slurm", "--nodes", nodes, "--jobs", bad}, cmdline.CodeError, `jobs[1].nodes: "node[02-", want hosts such as node[01-03,07]`},
 	} {
 		if s := command(t, append([]string{"snapshot"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
 			t.Errorf("%q: exit code %d, want %d with %q\n%s", c.args, s.code, c.code, c.want, s.talk)
 		}
 	}
+	allowed := must(t, "snapshot", "slurm", "--now", "2026-11-24T08:00:00Z", "--allow-unread", "--nodes", nodes, "--jobs", unread)
+	contains(t, allowed.talk, "running jobs that cannot be read and have no nodes, left out: the GPUs that they hold count as free: 1, for example 1001")
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// server is a server and whether it takes no new jobs.
+// server is a server, whether it takes no new jobs, and how many of its GPUs are in use. usedGPUs are some of those, as far as the
+// cluster's tools report them.
 type server struct {
 	cluster.ServerSpec
-	closed bool
+	closed   bool
+	used     int32
+	usedGPUs []int32
 }
 
 // job is a job of the cluster. It runs if it has pieces.
@@ -82,11 +85,31 @@ func build(servers []server, jobs []job, quotas []cluster.Quota, c Clock, told *
 	}
 	s.Advance(now.Sub(zero))
 	for i := range servers {
+		servers[i].block(s, cluster.ServerID(i))
 		if servers[i].closed {
 			shut(s, cluster.ServerID(i), told)
 		}
 	}
 	return s, nil
+}
+
+// block takes GPUs out of service that are in use although no job in the input holds them.
+func (v *server) block(s *cluster.State, id cluster.ServerID) {
+	use := s.GPUUse(id)
+	left := v.used
+	for _, milli := range use {
+		left -= int32(min(milli, 1))
+	}
+	free := slices.Clone(v.usedGPUs)
+	for g := range v.GPUs {
+		free = append(free, g)
+	}
+	for _, g := range free {
+		if left > 0 && g < v.GPUs && use[g] == 0 && !s.Failed(id, g) {
+			s.Fail(id, g, nil)
+			left--
+		}
+	}
 }
 
 // makeRoom gives every server at least the CPU and memory that its jobs hold. They may hold more than it has because amounts for

@@ -38,7 +38,7 @@ func (c *Kubectl) Read(files ...File) (*Result, error) {
 	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[gangKey]*podGroup{}, titles: map[string]bool{},
 		kueue: kueue{queues: map[string]*clusterQueue{}, local: map[[2]string]string{}, owners: map[string]*workload{}}}
 	for i := range files {
-		if err := files[i].read(c.MaxBytes, k.readList); err != nil {
+		if err := files[i].read(c.MaxBytes, &k.told, k.readList); err != nil {
 			return nil, err
 		}
 	}

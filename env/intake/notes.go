@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/slurmtext"
 )
 
 // Note says what a State could not represent and what was done instead. It is an error for those who would print it as a warning.
@@ -43,4 +44,4 @@ func (n *notes) add(what, example string) {
 }
 
 // cut shortens text from the input for a note, and escapes what a terminal might act on.
-func cut(s string) string { return names.Escape(shorten(s)) }
+func cut(s string) string { return names.Escape(slurmtext.Shorten(s)) }

@@ -30,8 +30,8 @@ const (
 )
 
 // read calls the function parse with a reader of the file's text. It returns an error for a text of more bytes than the parameter
-// most, and the error of the reader.
-func (f *File) read(most int64, parse func(r *strictjson.Reader)) error {
+// most, and the error of the reader. It reports bytes that are not UTF-8, which it replaces.
+func (f *File) read(most int64, told *notes, parse func(r *strictjson.Reader)) error {
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Name, err)
@@ -39,7 +39,7 @@ func (f *File) read(most int64, parse func(r *strictjson.Reader)) error {
 	if int64(len(text)) > most {
 		return fmt.Errorf("%s: more than %d bytes", f.Name, most)
 	}
-	r := strictjson.New(text)
+	r := strictjson.New(told.valid(f.Name, text))
 	parse(r)
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("%s: line %d: %w", f.Name, r.Line(), err)

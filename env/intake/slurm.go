@@ -1,18 +1,19 @@
 package intake
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/slurmtext"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 // Slurm reads what scontrol show nodes --json and squeue --json print.
 type Slurm struct {
 	LimitAsEstimate bool  // whether a job's time limit counts as its estimate
+	AllowUnread     bool  // whether a running job that cannot be read holds its nodes; else it is an error
 	MaxBytes        int64 // of each file
 	Clock
 }
@@ -20,18 +21,25 @@ type Slurm struct {
 // slurmCluster is the nodes with GPUs of a Slurm cluster, and its jobs.
 type slurmCluster struct {
 	*Slurm
-	told    notes
-	nodes   []slurmNode     // with GPUs, by name
-	known   map[string]bool // the names of all nodes, with or without GPUs
-	servers []server
-	ids     map[string]cluster.ServerID
-	held    []int64 // GPUs that jobs hold, by server
-	largest int64   // GPUs of the largest server
-	queue   []slurmJob
-	jobs    []job
-	where   map[string]*cluster.ServerSet
-	sets    cluster.ServerSets
-	budget  int // hosts and indices that may still be read
+	told       notes
+	nodes      []slurmNode       // with GPUs, by name
+	known      map[string]bool   // the names of all nodes, with or without GPUs
+	partitions map[string]string // those whose jobs Slurm does not start, with their state
+	servers    []server
+	ids        map[string]cluster.ServerID
+	held       []int64 // GPUs that jobs hold, by server
+	shared     []int64 // GPUs that jobs share by shards or MPS, by server
+	largest    int64   // GPUs of the largest server
+	queue      []slurmJob
+	titles     map[string]bool // of the jobs so far
+	running    []*slurmJob
+	unread     []unreadJob
+	ranked     []string       // waiting jobs with a priority
+	priorities map[int64]bool // theirs
+	jobs       []job
+	where      map[string]*cluster.ServerSet
+	sets       cluster.ServerSets
+	budget     int // hosts and indices that may still be read
 }
 
 // mostExpanded is the most hosts and GPU indices that all compressed lists together may contain.
@@ -41,25 +49,31 @@ const mostExpanded = 1 << 21
 // Jobs that run without GPUs count by the CPU and memory that they use up on their nodes.
 func (c *Slurm) Read(nodes, jobs File) (*Result, error) {
 	k := &slurmCluster{
-		Slurm: c, known: map[string]bool{}, ids: map[string]cluster.ServerID{}, where: map[string]*cluster.ServerSet{},
-		sets: cluster.ServerSets{}, budget: mostExpanded,
+		Slurm: c, known: map[string]bool{}, partitions: map[string]string{}, ids: map[string]cluster.ServerID{},
+		titles: map[string]bool{}, priorities: map[int64]bool{}, where: map[string]*cluster.ServerSet{}, sets: cluster.ServerSets{},
+		budget: mostExpanded,
 	}
-	if err := nodes.read(c.MaxBytes, k.readNodes); err != nil {
+	if err := nodes.read(c.MaxBytes, &k.told, k.readNodes); err != nil {
 		return nil, err
 	}
 	if len(k.nodes) == 0 {
 		return nil, fmt.Errorf("%s: %d nodes, none with the generic resource gpu, want at least one", nodes.Name, len(k.known))
 	}
 	k.addServers()
-	if err := jobs.read(c.MaxBytes, k.readJobs); err != nil {
+	if err := jobs.read(c.MaxBytes, &k.told, k.readJobs); err != nil {
 		return nil, err
 	}
 	for i := range k.queue {
 		k.addJob(&k.queue[i])
 	}
-	for i := range k.nodes {
-		if used, _, _ := gpusOf(k.nodes[i].used); used > k.held[i] {
-			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others count as free", k.nodes[i].name)
+	k.addAllRunning()
+	if err := k.addUnread(); err != nil {
+		return nil, fmt.Errorf("%s: %w", jobs.Name, err)
+	}
+	k.addUse()
+	if len(k.priorities) > 1 {
+		for _, title := range k.ranked {
+			k.told.add("waiting jobs with different priorities, which a snapshot does not keep", title)
 		}
 	}
 	state, err := build(k.servers, k.jobs, nil, c.Clock, &k.told)
@@ -76,70 +90,71 @@ func (k *slurmCluster) spend(r *strictjson.Reader, n int) {
 	}
 }
 
-func (k *slurmCluster) readNodes(r *strictjson.Reader) {
-	for _, item := range elements(r, "nodes", nil, nil) {
+func (k *slurmCluster) readJobs(r *strictjson.Reader) {
+	for _, item := range elements(r, "jobs", besides, k.readBesides(r)) {
 		r.Return(item.path, item.at)
-		n := readSlurmNode(r)
-		switch gpus, _, _ := gpusOf(n.gres); {
-		case r.Err() != nil:
-			return
-		case n.name == "":
-			r.Bad("name", `""`, "the name of the node")
-		case k.known[n.name]:
-			r.Bad("name", n.name, "each node once")
-		case gpus > cluster.MaxGPUs:
-			r.Bad("gres", fmt.Sprint(gpus), fmt.Sprintf("at most %d GPUs", cluster.MaxGPUs))
-		case gpus > 0:
-			n.used = bare(n.used)
-			k.nodes = append(k.nodes, n)
-		}
-		k.known[n.name] = true
-	}
-	slices.SortFunc(k.nodes, func(a, b slurmNode) int { return cmp.Compare(a.name, b.name) })
-}
-
-// bare drops the indices of resources.
-func bare(all []gres) []gres {
-	for i := range all {
-		all[i].indices = nil
-	}
-	return all
-}
-
-// closedStates are the states and flags of nodes that start no jobs now. A node that is switched off to save power starts jobs.
-var closedStates = []string{
-	"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "NOT_RESPONDING", "MAINTENANCE",
-	"MAINT", "INVALID", "INVALID_REG", "POWERING_DOWN", "REBOOT_ISSUED", "BLOCKED",
-}
-
-func (k *slurmCluster) addServers() {
-	k.held = make([]int64, len(k.nodes))
-	for i := range k.nodes {
-		n := &k.nodes[i]
-		gpus, kind, _ := gpusOf(n.gres)
-		if kind == "" && slices.ContainsFunc(n.gres, func(g gres) bool { return g.name == "gpu" && g.kind != "" }) {
-			k.told.add("nodes with several types of GPUs: their type is left out", n.name)
-		}
-		v := server{ServerSpec: cluster.ServerSpec{Name: n.name, GPUs: int32(gpus), GPUType: kind}}
-		v.CPUMilli, v.MemMiB = cluster.Unlimited, cluster.Unlimited
-		if n.cpus > 0 {
-			v.CPUMilli = min(n.cpus*1000, mostCPUMilli)
-		}
-		if n.memMiB > 0 {
-			v.MemMiB = max(min(n.memMiB, mostBytes>>20)-n.kept, 0)
-		}
-		v.closed = slices.ContainsFunc(n.states, func(s string) bool { return slices.Contains(closedStates, s) })
-		if slices.Contains(n.states, "RESERVED") {
-			k.told.add("nodes in a reservation: they are taken to be open to all jobs of their partitions", n.name)
-		}
-		for _, g := range n.gres {
-			if g.name != "gpu" {
-				k.told.add("nodes with the generic resource "+cut(g.name)+", which a snapshot does not model", n.name)
+		j := readSlurmJob(r)
+		expanded := len(j.nodes)
+		for _, d := range j.details {
+			for _, g := range d.Resources {
+				expanded += len(g.Indices)
 			}
 		}
-		k.ids[n.name] = cluster.ServerID(i)
-		k.largest = max(k.largest, gpus)
-		k.servers = append(k.servers, v)
+		k.spend(r, expanded)
+		if r.Err() == nil && j.id == 0 {
+			r.Bad("job_id", "missing or 0", "the number of the job")
+		}
+		if r.Err() != nil {
+			return
+		}
+		k.queue = append(k.queue, j)
+	}
+}
+
+// besides are the lists that may stand beside those of nodes and of jobs.
+var besides = []string{"errors", "partitions"}
+
+// readBesides returns a function that reads these lists: what Slurm could not tell, and the states of partitions.
+func (k *slurmCluster) readBesides(r *strictjson.Reader) func(i int) {
+	return func(i int) {
+		list(r, func(int) {
+			if besides[i] == "errors" {
+				k.readError(r)
+			} else {
+				k.readPartition(r)
+			}
+		})
+	}
+}
+
+func (k *slurmCluster) readError(r *strictjson.Reader) {
+	what := "an error without a description"
+	object(r, []string{"error", "description"}, func(string) {
+		if s := text(r); s != "" {
+			what = s
+		}
+	})
+	k.told.add("errors in the input, by which nodes or jobs may be missing from it", cut(what))
+}
+
+// readPartition reads a partition as scontrol show partitions --json prints it.
+func (k *slurmCluster) readPartition(r *strictjson.Reader) {
+	var partition string
+	var in []string
+	object(r, []string{"name", "state", "partition"}, func(field string) {
+		switch field {
+		case "name":
+			partition = name(r)
+		case "state":
+			in = states(r)
+		case "partition":
+			object(r, []string{"state"}, func(string) { in = states(r) })
+		}
+	})
+	for _, s := range in { // a partition that drains starts the jobs that it has
+		if s == "DOWN" || s == "INACTIVE" {
+			k.partitions[partition] = s
+		}
 	}
 }
 
@@ -164,7 +179,7 @@ func (k *slurmCluster) places(j *slurmJob, title string) *cluster.ServerSet {
 			mostConstraints), title)
 		return nil
 	}
-	excluded, err := hosts(j.excluded)
+	excluded, err := slurmtext.ExpandHosts(j.excluded, cluster.MaxServers)
 	if err != nil {
 		k.told.add("jobs whose excluded nodes are not understood, which is not kept", title+" wants "+err.Error())
 	}

@@ -51,6 +51,7 @@ func house() rules {
 			{0, "internal/loopback", "which hosts are this machine"},
 			{0, "internal/table", "rows of cells as text and Markdown"},
 			{0, "internal/tbevent", "event files of TensorBoard"},
+			{0, "internal/slurmtext", "hosts and resources as Slurm writes them"},
 			{0, "internal/unpack", "compressed files under limits while reading"},
 			{0, "internal/words", "tests: retired words, and what to write instead"},
 			{0, "baselines/option", "options of schedulers: declared, listed, parsed"},

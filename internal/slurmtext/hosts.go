@@ -1,4 +1,4 @@
-package intake
+package slurmtext
 
 import (
 	"fmt"
@@ -6,10 +6,14 @@ import (
 	"strings"
 )
 
-// expandHosts returns the names in a list of hosts as Slurm writes it, such as "login,node[01-03,07]" or "rack[1-2]n[0-9]". It
-// returns an error for a malformed list, and for one of more names than the parameter most.
-func expandHosts(s string, most int) (all []string, err error) {
-	for _, one := range split(s) {
+// ExpandHosts returns the names in a list of hosts as Slurm writes it, such as "login,node[01-03,07]" or "rack[1-2]n[0-9]". Text
+// for "nothing", such as (null), gives none. It returns an error for a malformed list, and for one of more names than the
+// parameter most.
+func ExpandHosts(s string, most int) (all []string, err error) {
+	if nothing(s) {
+		return nil, nil
+	}
+	for _, one := range Split(s) {
 		if one == "" {
 			continue
 		}
@@ -19,9 +23,9 @@ func expandHosts(s string, most int) (all []string, err error) {
 			before, rest, found := strings.Cut(one, "[")
 			if inner, after, closed := strings.Cut(rest, "]"); found {
 				if !closed {
-					return nil, fmt.Errorf("hosts such as node[01-03,07], not %q", shorten(s))
+					return nil, fmt.Errorf("hosts such as node[01-03,07], not %q", Shorten(s))
 				}
-				if ends, err = expandRanges(inner, most); err != nil {
+				if ends, err = ExpandRanges(inner, most); err != nil {
 					return nil, err
 				}
 				one = after
@@ -29,7 +33,7 @@ func expandHosts(s string, most int) (all []string, err error) {
 				one, ends = "", []string{""}
 			}
 			if len(hosts)*len(ends)+len(all) > most {
-				return nil, fmt.Errorf("at most %d hosts, not %q", most, shorten(s))
+				return nil, fmt.Errorf("at most %d hosts, not %q", most, Shorten(s))
 			}
 			longer := make([]string, 0, len(hosts)*len(ends))
 			for _, h := range hosts {
@@ -44,9 +48,9 @@ func expandHosts(s string, most int) (all []string, err error) {
 	return all, nil
 }
 
-// expandRanges returns the numbers in text such as "01-03,07" or "0-8:4", padded as the first number of their range. It returns
+// ExpandRanges returns the numbers in text such as "01-03,07" or "0-8:4", padded as the first number of their range. It returns
 // an error for malformed ranges, and for more numbers than the parameter most.
-func expandRanges(s string, most int) (all []string, err error) {
+func ExpandRanges(s string, most int) (all []string, err error) {
 	for one := range strings.SplitSeq(s, ",") {
 		span, by, stepped := strings.Cut(one, ":")
 		low, high, ranged := strings.Cut(span, "-")
@@ -55,17 +59,17 @@ func expandRanges(s string, most int) (all []string, err error) {
 		}
 		step := int64(1)
 		if stepped {
-			if step, err = digits(by); err != nil || step < 1 {
-				return nil, fmt.Errorf("ranges such as 0-3,7 or 0-8:4, not %q", shorten(s))
+			if step, err = Digits(by); err != nil || step < 1 {
+				return nil, fmt.Errorf("ranges such as 0-3,7 or 0-8:4, not %q", Shorten(s))
 			}
 		}
-		from, err := digits(low)
-		to, err2 := digits(high)
+		from, err := Digits(low)
+		to, err2 := Digits(high)
 		if err != nil || err2 != nil || to < from {
-			return nil, fmt.Errorf("ranges such as 0-3,7 or 0-8:4, not %q", shorten(s))
+			return nil, fmt.Errorf("ranges such as 0-3,7 or 0-8:4, not %q", Shorten(s))
 		}
 		if (to-from)/step+1 > int64(most-len(all)) {
-			return nil, fmt.Errorf("at most %d numbers, not %q", most, shorten(s))
+			return nil, fmt.Errorf("at most %d numbers, not %q", most, Shorten(s))
 		}
 		for n := from; n <= to; n += step {
 			all = append(all, fmt.Sprintf("%0*d", len(low), n))
@@ -74,16 +78,16 @@ func expandRanges(s string, most int) (all []string, err error) {
 	return all, nil
 }
 
-// digits parses at most nine digits.
-func digits(s string) (int64, error) {
+// Digits parses at most nine digits.
+func Digits(s string) (int64, error) {
 	if len(s) == 0 || len(s) > 9 || strings.Trim(s, "0123456789") != "" {
-		return 0, fmt.Errorf("1 to 9 digits, not %q", shorten(s))
+		return 0, fmt.Errorf("1 to 9 digits, not %q", Shorten(s))
 	}
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// split splits text at the commas that are outside brackets.
-func split(s string) (parts []string) {
+// Split splits text at the commas that are outside brackets.
+func Split(s string) (parts []string) {
 	depth, from := 0, 0
 	for i := range len(s) {
 		switch s[i] {
@@ -101,10 +105,11 @@ func split(s string) (parts []string) {
 	return append(parts, s[from:])
 }
 
-func shorten(s string) string {
+// Shorten cuts text to 80 bytes, for messages.
+func Shorten(s string) string {
 	const longest = 80
 	if len(s) > longest {
-		return s[:longest-3] + "..."
+		return strings.ToValidUTF8(s[:longest-3], "") + "..."
 	}
 	return s
 }

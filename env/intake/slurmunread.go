@@ -1,0 +1,87 @@
+package intake
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/phrase"
+)
+
+// unreadJob is a running job of which it is not known which GPUs it holds, and why.
+type unreadJob struct {
+	*slurmJob
+	why string
+}
+
+// addUnread returns an error if there are running jobs that cannot be read: a plan must not use their GPUs. With AllowUnread they
+// hold all GPUs of their nodes that no other job holds.
+func (k *slurmCluster) addUnread() error {
+	if len(k.unread) > 0 && !k.AllowUnread {
+		u := &k.unread[0]
+		return fmt.Errorf("%s cannot be read, for example job %s: %s; want tres_alloc_str or gres_detail, and nodes, or --allow-unread, "+
+			"with which such jobs hold all GPUs of their nodes", phrase.Count(len(k.unread), "running job"), u.title(), u.why)
+	}
+	for i := range k.unread {
+		k.holdNodes(&k.unread[i])
+	}
+	return nil
+}
+
+func (k *slurmCluster) holdNodes(u *unreadJob) {
+	example := u.title() + ": " + u.why
+	var pieces []piece
+	there, missing := false, false
+	for _, host := range u.nodes {
+		id, known := k.ids[host]
+		there, missing = there || known, missing || !k.known[host]
+		if !known {
+			continue
+		}
+		if n := k.nodes[id].gpus - k.held[id]; n > 0 {
+			whole := cluster.Amount{GPUMilli: cluster.WholeGPU}
+			pieces = append(pieces, piece{Piece: cluster.Piece{Server: id, Workers: int32(n), Amount: whole}})
+		}
+	}
+	if missing {
+		k.told.add("running jobs that cannot be read on nodes that are not in the input, left out", example)
+	}
+	switch {
+	case len(u.nodes) == 0:
+		k.told.add("running jobs that cannot be read and have no nodes, left out: the GPUs that they hold count as free", example)
+		return
+	case !there && !missing:
+		k.told.add("running jobs that cannot be read on nodes without GPUs, left out", example)
+		return
+	case !there:
+		return
+	case len(pieces) == 0:
+		k.told.add("running jobs that cannot be read, left out: other jobs hold all GPUs of their nodes", example)
+		return
+	}
+	k.told.add("running jobs that cannot be read: they hold all GPUs of their nodes that no other job holds", example)
+	out := job{submit: time.Unix(u.submit, 0), start: time.Unix(u.start, 0)}
+	out.JobSpec = cluster.JobSpec{
+		Name: u.title(), User: u.user, Tenant: u.account, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+	}
+	k.place(out, pieces)
+}
+
+// addUse tells each server how many of its GPUs are in use, as far as gres_used says more than the jobs do: squeue shows users only
+// their own jobs where PrivateData is set.
+func (k *slurmCluster) addUse() {
+	for i := range k.nodes {
+		n, v := &k.nodes[i], &k.servers[i]
+		used, _, at := n.used.GPUs()
+		if used > k.held[i] {
+			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others are out of order in the snapshot",
+				n.name)
+		}
+		shared := k.shared[i]
+		for _, s := range n.used.Shares() {
+			shared = max(int64(len(s.Indices)), min(shared, 1))
+			at = append(at, s.Indices...)
+		}
+		v.used, v.usedGPUs = int32(min(max(used, k.held[i])+shared, n.gpus)), at
+	}
+}
