@@ -3,9 +3,7 @@ package intake
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/slurmtext"
@@ -93,9 +91,6 @@ var (
 	}
 )
 
-// mig is what types of GPUs contain that stand for an instance of a divided GPU, as in a100_1g.5gb.
-var mig = regexp.MustCompile(`\d+g\.\d+gb`)
-
 func (k *slurmCluster) addServers() {
 	k.held = make([]int64, len(k.nodes))
 	k.shared = make([]int64, len(k.nodes))
@@ -147,7 +142,7 @@ func (k *slurmCluster) tellGres(n *slurmNode, kind string) {
 	if kind == "" && is(func(g slurmtext.Resource) bool { return g.Type != "" }) {
 		k.told.add("nodes with several types of GPUs: their type is left out", n.name)
 	}
-	if is(func(g slurmtext.Resource) bool { return mig.MatchString(strings.ToLower(g.Type)) }) {
+	if is(func(g slurmtext.Resource) bool { return slurmtext.Divided(g.Type) }) {
 		k.told.add("nodes whose GPUs are divided (MIG): each instance counts as a GPU", n.name)
 	}
 	if is(func(g slurmtext.Resource) bool { return g.NoConsume }) {

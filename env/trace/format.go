@@ -78,7 +78,7 @@ func layouts() []layout {
 			"tensorsizes", "profiled_network"}, parse: parseKalos, id: "job_id"},
 		{format: OpenB, required: []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
 			"creation_time", "deletion_time", "scheduled_time"}, parse: parseOpenB, id: "name"},
-	}, jobLogLayouts(), []layout{phillyLogLayout()}, paiLayouts(), []layout{swfLayout()})
+	}, jobLogLayouts(), []layout{phillyLogLayout()}, paiLayouts(), []layout{swfLayout(), sacctLayout()})
 }
 
 // headed reports whether a file of a format that needs no header begins with one.
@@ -176,6 +176,9 @@ func leaveOut(f Format) string {
 
 // unknownHeader returns the error about a header that fits no format.
 func unknownHeader(h *header) error {
+	if err := errSacct(h); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
 	if entries, lacks := propose(h); len(entries) > 0 {
 		return fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?%s", ErrFormat, h, join(Formats()),
 			shellQuoted(strings.Join(entries, ",")), lacks)

@@ -193,6 +193,9 @@ func (r *Reader) row() (Job, verdict, error) {
 	}
 	if err == nil && len(fields) != r.columns.width {
 		err = fmt.Errorf("%d fields, want %d", len(fields), r.columns.width)
+		if r.format == Sacct {
+			err = fmt.Errorf("%w: a name or an amount contains what separates fields, want another (sacct --delimiter)", err)
+		}
 	}
 	if err != nil {
 		if r.layout.format == PhillyAll || r.layout.format == Helios {

@@ -271,11 +271,11 @@ func TestErrors(t *testing.T) {
 		{"blank lines only", Options{}, "\n \n", `t.csv: empty file, want a CSV header`},
 		{"unknown header", Options{}, "a,b\n",
 			`t.csv:1: cannot tell the trace format: header "a,b" is none of native, philly-pass, ` +
-				`philly-all, helios, kalos, openb, acme, helios-log, philly-log, pai, swf; native wants job_id,num_gpu,submit_time,duration`},
+				`philly-all, helios, kalos, openb, acme, helios-log, philly-log, pai, swf, sacct; native wants job_id,num_gpu,submit_time,duration`},
 		{"two formats share a header", Options{}, interval,
 			`t.csv:1: cannot tell the trace format: philly-all, helios share this header: name one with --format`},
 		{"unknown format", Options{Format: "slurm"}, nativeHead,
-			`t.csv:1: parse trace format "slurm": want one of native, philly-pass, philly-all, helios, kalos, openb, acme, helios-log, philly-log, pai, swf`},
+			`t.csv:1: parse trace format "slurm": want one of native, philly-pass, philly-all, helios, kalos, openb, acme, helios-log, philly-log, pai, swf, sacct`},
 		{"another format's header", Options{Format: Kalos}, nativeHead,
 			`t.csv:1: header lacks column "arrival_time" of format kalos`},
 		{"misspelt column", Options{}, "job_id,num_gpu,submit_time,duration,usr\n",

@@ -85,7 +85,7 @@ func splitLine(fields []string, line, comma string) ([]string, error) {
 	}
 	for {
 		line = strings.TrimLeft(line, space)
-		if !strings.HasPrefix(line, `"`) {
+		if !strings.HasPrefix(line, `"`) || comma == "|" && !isQuoted(line, comma) {
 			field, rest, more := strings.Cut(line, comma)
 			fields = append(fields, strings.TrimSpace(field))
 			if !more {
@@ -108,4 +108,12 @@ func splitLine(fields []string, line, comma string) ([]string, error) {
 		}
 		line = rest[1:]
 	}
+}
+
+// isQuoted reports whether a line begins with a field in quotes, rather than with a name that contains some: sacct, which separates
+// fields by bars, quotes none.
+func isQuoted(line, comma string) bool {
+	_, rest, err := cutQuoted(line)
+	rest = strings.TrimSpace(rest)
+	return err == nil && (rest == "" || strings.HasPrefix(rest, comma))
 }

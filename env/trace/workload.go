@@ -80,7 +80,7 @@ func (r *Reader) Workload() (Workload, error) {
 	if len(jobs) == 0 {
 		return Workload{}, r.noJob()
 	}
-	if r.noteForms() || r.layout.format == PhillyPass {
+	if r.noteForms() || r.layout.format == PhillyPass || r.layout.format == Sacct {
 		rebase(jobs)
 	}
 	return Workload{Name: baseName(r.name), Jobs: rankByID(jobs), Report: r.Report()}, nil
@@ -101,7 +101,11 @@ func (r *Reader) noJob() error {
 	if rep.Bad > 0 {
 		parts = append(parts, fmt.Sprintf("%d cannot be read, such as %s", rep.Bad, rep.BadExamples[0]))
 	}
-	return fmt.Errorf("%s: %w: %d rows, of which %s", r.name, ErrNoJob, rep.Rows, strings.Join(parts, ", "))
+	hint := ""
+	if r.layout.format == Sacct && rep.Left.of(string(isCPUOnly)) > 0 {
+		hint = "; sacct names GPUs only where AccountingStorageTRES of slurm.conf has gres/gpu"
+	}
+	return fmt.Errorf("%s: %w: %d rows, of which %s%s", r.name, ErrNoJob, rep.Rows, strings.Join(parts, ", "), hint)
 }
 
 // Arrivals returns the indices of w.Jobs in the order of arrival: by Submit, ties by index.

@@ -2,6 +2,7 @@ package slurmtext
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -95,6 +96,12 @@ func (a *Amounts) Shares() (shares []Resource) {
 	}
 	return shares
 }
+
+// divided is what the types of GPUs contain that stand for an instance of a divided GPU.
+var divided = regexp.MustCompile(`(?i)\d+g\.\d+gb`)
+
+// Divided reports whether a type of GPUs stands for an instance of a divided GPU (MIG), as a100_1g.5gb does.
+func Divided(kind string) bool { return divided.MatchString(kind) }
 
 // Others lists the names of the generic resources other than GPUs with amounts above 0, each once.
 func (a *Amounts) Others() (names []string) {
