@@ -30,6 +30,7 @@ func TestSlurmReasons(t *testing.T) {
 		{`,"priority":{"set":false,"infinite":false,"number":0}`, "8 1/1", ""},
 		{`,"priority":null`, "8 1/1", ""},
 		{`,"priority":5`, "8 1/1", ""},
+		{`,"job_resources":{},"batch_host":""`, "8 1/1", ""},
 		{`,"hold":true`, "", "(held), left out"},
 		{`,"hold":false`, "8 1/1", ""},
 		{`,"resv_name":"course"`, "8 1/1", "of a reservation, which is not kept: 1, for example 8"},
@@ -59,6 +60,14 @@ func TestPartitionsThatAreDown(t *testing.T) {
 	r, err := readSlurm(nodes, slurmList("jobs", in(1, `"a"`), in(2, `"b,a"`), in(3, `"a,c"`), in(4, `["d"]`), in(5, `"c"`)))
 	check(t, "partitions", r, err, "3 1/1; 4 1/1; 5 1/1", "(partition a is DOWN), left out: 1, for example 1",
 		"(partition b is INACTIVE), left out: 1, for example 2")
+}
+
+// TestExpectedStarts checks that the start that Slurm expects of a waiting job is not taken for one in the future.
+func TestExpectedStarts(t *testing.T) {
+	start := fmt.Sprintf(`"start_time":%d`, now.Unix()-3600)
+	job := strings.Replace(slurmJobOf(8, "PENDING", asks(1, 1, "")), start, fmt.Sprintf(`"start_time":%d`, now.Unix()+600), 1)
+	r, err := readSlurm(slurmList("nodes", slurmNodeOf("n1", "gpu:2", `["IDLE"]`)), slurmList("jobs", job))
+	check(t, "expected start", r, err, "8 1/1")
 }
 
 func TestDifferentPrioritiesAreTold(t *testing.T) {

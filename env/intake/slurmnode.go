@@ -57,6 +57,12 @@ func readSlurmNode(r *strictjson.Reader) (n slurmNode) {
 	return n
 }
 
+// gpusOf returns the fewest GPUs that so many shards or parts of MPS take.
+func (n *slurmNode) gpusOf(shares int64) int64 {
+	per := max(n.perShare, 1)
+	return min((shares+per-1)/per, n.gpus)
+}
+
 func (k *slurmCluster) readNodes(r *strictjson.Reader) {
 	for _, item := range elements(r, "nodes", besides, k.readBesides(r)) {
 		r.Return(item.path, item.at)

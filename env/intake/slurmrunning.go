@@ -250,8 +250,7 @@ func (k *slurmCluster) addWithoutGPUs(j *slurmJob, a *slurmtext.Amounts) (why st
 			v.MemMiB = max(v.MemMiB-a.MemBytes/n>>20, 0)
 		}
 		if len(shares) > 0 {
-			per := max(node.perShare, 1) * n
-			k.shared[id] += min((shares[0].Count+per-1)/per, node.gpus)
+			k.shared[id] += node.gpusOf((shares[0].Count + n - 1) / n)
 			k.told.add("running jobs with gres/"+cut(shares[0].Name)+": the GPUs that they share are out of order in the snapshot", j.title())
 		}
 	}

@@ -73,14 +73,17 @@ func (k *slurmCluster) addUse() {
 	for i := range k.nodes {
 		n, v := &k.nodes[i], &k.servers[i]
 		used, _, at := n.used.GPUs()
-		if used > k.held[i] {
-			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others are out of order in the snapshot",
-				n.name)
-		}
 		shared := k.shared[i]
 		for _, s := range n.used.Shares() {
-			shared = max(int64(len(s.Indices)), min(shared, 1))
-			at = append(at, s.Indices...)
+			if at = append(at, s.Indices...); s.Indices != nil {
+				shared = int64(len(s.Indices))
+			} else {
+				shared = max(shared, n.gpusOf(s.Count))
+			}
+		}
+		if used > k.held[i] || shared > k.shared[i] {
+			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others are out of order in the snapshot",
+				n.name)
 		}
 		v.used, v.usedGPUs = int32(min(max(used, k.held[i])+shared, n.gpus)), at
 	}

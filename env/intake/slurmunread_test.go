@@ -67,6 +67,7 @@ func TestWhatRunningJobsHold(t *testing.T) {
 		{"as requested", `,"nodes":"n1","tres_req_str":"cpu=4,gres/gpu=3,gres/gpu:a100=3"`, "1 3/1@n1:[0 1 2]", asked},
 		{"not counted twice", `,"nodes":"n1","tres_alloc_str":"gres/gpu=4,gres/gpu:a100=4"`, "1 4/1@n1:[0 1 2 3]", ""},
 		{"an uneven split in what there is", `,"nodes":"n[1-2]","tres_alloc_str":"gres/gpu=6"`, "1 6/1@n1:[0 1 2 3],n2:[0 1]", "as evenly as possible"},
+		{"a node twice", `,"nodes":"n1,n1","tres_alloc_str":"gres/gpu=2","gres_detail":["gpu:1","gpu:1"]`, "1 2/1@n1:[0 1]", ""},
 		{"beside a node without GPUs", `,"nodes":"c1,n2","tres_alloc_str":"gres/gpu=2"`, "1 2/1@n2:[0 1]", ""},
 		{"no GPU", `,"nodes":"n1","tres_alloc_str":"cpu=8,mem=32G"`, "", ""},
 		{"nothing, on a node without GPUs", `,"nodes":"c1"`, "", ""},
@@ -106,6 +107,8 @@ func TestGPUsInUse(t *testing.T) {
 		{"gpu:4,shard:16", "gpu:0(IDX:N/A),shard:5(0/4,4/4,1/4,0/4)", `,"nodes":"n1","tres_alloc_str":"cpu=1,gres/shard=5"`, []int32{1, 2},
 			[]string{"running jobs with gres/shard: the GPUs that they share are out of order in the snapshot: 1", "generic resource shard"}},
 		{"gpu:4,shard:16", "", `,"nodes":"n1","tres_per_node":"gres/shard:5"`, []int32{0, 1}, []string{"running jobs with gres/shard"}},
+		{"gpu:4,shard:16", "gpu:0(IDX:N/A),shard:2(0/4,2/4,0/4,0/4)", "", []int32{1}, []string{"out of order in the snapshot: 1, for example n1", "shard"}},
+		{"gpu:4,shard:16", "gpu:0,shard:9", `,"nodes":"n1","tres_alloc_str":"cpu=1,gres/shard=1"`, []int32{0, 1, 2}, []string{"out of order", "shard"}},
 		{"gpu:4,mps:400", "gpu:0,mps:50", `,"nodes":"n1","tres_alloc_str":"cpu=1,gres/mps=50"`, []int32{0}, []string{"running jobs with gres/mps"}},
 	} {
 		node := strings.Replace(slurmNodeOf("n1", c.gres, `["MIXED"]`), "gpu:0(IDX:N/A)", c.used, 1)
@@ -133,9 +136,10 @@ func TestGPUsInUse(t *testing.T) {
 
 func TestNodesWithGPUsOfAnotherKind(t *testing.T) {
 	r, err := readSlurm(slurmList("nodes", slurmNodeOf("n1", "gpu:a100_1g.5gb:7", `["IDLE"]`), slurmNodeOf("n2", "gpu:l4:no_consume:2", `["IDLE"]`)),
-		slurmList("jobs", slurmJobOf(1, "RUNNING", holds(2, "n2", "")), slurmJobOf(2, "RUNNING", holds(2, "n2", ""))))
+		slurmList("jobs", slurmJobOf(1, "RUNNING", holds(2, "n2", `"gpu:l4:2"`)), slurmJobOf(2, "RUNNING", holds(2, "n2", "")),
+			slurmJobOf(3, "RUNNING", holds(2, "n2", `"gpu:l4:2"`))))
 	check(t, "kinds", r, err, "1 2/1@n2:[0 1]", "divided (MIG): each instance counts as a GPU: 1, for example n1",
-		"any number of jobs use (no_consume): in the snapshot one job holds a GPU: 1, for example n2", "(no_consume), left out, because others hold all: 1, for example 2")
+		"any number of jobs use (no_consume): in the snapshot one job holds a GPU: 1, for example n2", "(no_consume), left out, because others hold all: 2, for example 3")
 	if err == nil && (r.State.Server(0).GPUs != 7 || r.State.Server(0).GPUType != "a100_1g.5gb") {
 		t.Errorf("%+v", r.State.Server(0))
 	}

@@ -116,6 +116,7 @@ func (k *slurmCluster) addWaiting(j *slurmJob) {
 		k.priorities[j.priority] = true
 		k.ranked = append(k.ranked, names...)
 	}
+	out.start = out.submit // what Slurm reports is when it expects to start the job
 	for _, name := range names {
 		one := out
 		one.Name = name
