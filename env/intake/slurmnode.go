@@ -15,14 +15,14 @@ type slurmNode struct {
 	name                          string
 	cpus, memMiB, effective, kept int64 // kept: MiB for Slurm's own daemons
 	states, partitions, features  []string
-	gres, used                    slurmtext.Amounts
+	gres, used, usedTres          slurmtext.Amounts
 	gpus, perShare                int64 // perShare: shards or parts of MPS of each GPU
 }
 
 func readSlurmNode(r *strictjson.Reader) (n slurmNode) {
 	object(r, []string{
 		"name", "cpus", "effective_cpus", "real_memory", "specialized_memory", "state", "state_flags", "partitions",
-		"active_features", "gres", "gres_used",
+		"active_features", "gres", "gres_used", "tres_used",
 	}, func(field string) {
 		switch field {
 		case "name":
@@ -47,6 +47,8 @@ func readSlurmNode(r *strictjson.Reader) (n slurmNode) {
 			n.gres = slurmAmounts(r)
 		case "gres_used":
 			n.used = slurmAmounts(r)
+		case "tres_used":
+			n.usedTres = slurmAmounts(r)
 		}
 	})
 	n.cpus = cmp.Or(n.effective, n.cpus)

@@ -73,6 +73,8 @@ func (k *slurmCluster) addUse() {
 	for i := range k.nodes {
 		n, v := &k.nodes[i], &k.servers[i]
 		used, _, at := n.used.GPUs()
+		usedTres, _, _ := n.usedTres.GPUs()
+		used = max(used, usedTres)
 		shared := k.shared[i]
 		for _, s := range n.used.Shares() {
 			if at = append(at, s.Indices...); s.Indices != nil {

@@ -99,6 +99,7 @@ func TestGPUsInUse(t *testing.T) {
 		{"gpu:4", "gpu:3(IDX:0,2-3)", "", []int32{0, 2, 3}, []string{"the others are out of order in the snapshot: 1, for example n1"}},
 		{"gpu:(null):4(S:0-1)", "gpu:(null):1(IDX:3)", "", []int32{3}, []string{"out of order"}},
 		{"gpu:4", "gpu:2", "", []int32{0, 1}, []string{"out of order"}},
+		{"gpu:4", `","tres_used":"cpu=2,gres/gpu=2,gres/gpu:a100=2`, "", []int32{0, 1}, []string{"out of order"}},
 		{"gpu:4", "gpu:9(IDX:0-8)", "", []int32{0, 1, 2, 3}, []string{"out of order"}},
 		{"gpu:4", "gpu:3(IDX:0-2)", holds(2, "n1", `"gpu:2(IDX:1-2)"`), []int32{0}, []string{"out of order"}},
 		{"gpu:4", "gpu:2(IDX:1-2)", holds(2, "n1", `"gpu:2(IDX:1-2)"`), nil, nil},
