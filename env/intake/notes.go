@@ -44,4 +44,6 @@ func (n *notes) add(what, example string) {
 }
 
 // cut shortens text from the input for a note, and escapes what a terminal might act on.
-func cut(s string) string { return names.Escape(slurmtext.Shorten(s)) }
+func cut(s string) string { return names.Escape(shorten(s)) }
+
+func shorten(s string) string { return slurmtext.Shorten(s) }

@@ -30,6 +30,7 @@ type slurmJob struct {
 	perJob, perNode              slurmtext.Amounts
 	perSocket, perTask           slurmtext.Amounts
 	details                      []slurmtext.Amounts // by node
+	detailed                     int64               // GPUs in details, 0 unless they name each node
 	nodes                        []string
 	features, excluded, mustBeOn string
 }
@@ -87,6 +88,12 @@ func readSlurmJob(r *strictjson.Reader) (j slurmJob) {
 	}
 	if once := slices.Compact(slices.Sorted(slices.Values(j.nodes))); len(once) < len(j.nodes) {
 		j.nodes, j.details = once, nil
+	}
+	if len(j.details) == len(j.nodes) {
+		for i := range j.details {
+			n, _, _ := j.details[i].GPUs()
+			j.detailed += n
+		}
 	}
 	j.silent = len(j.details) == 0 && !slices.ContainsFunc(
 		[]slurmtext.Amounts{j.asks, j.holds, j.perJob, j.perNode, j.perSocket, j.perTask},

@@ -12,7 +12,7 @@ import (
 // addAllRunning adds the running jobs: first those of which Slurm reports what they hold on each node, so that the others get
 // what these leave.
 func (k *slurmCluster) addAllRunning() {
-	slices.SortStableFunc(k.running, func(a, b *slurmJob) int { return cmp.Compare(b.detailed(), a.detailed()) })
+	slices.SortStableFunc(k.running, func(a, b *slurmJob) int { return cmp.Compare(b.detailed, a.detailed) })
 	for _, j := range k.running {
 		if why := k.addRunning(j); why != "" {
 			k.unread = append(k.unread, unreadJob{j, why})
@@ -20,29 +20,16 @@ func (k *slurmCluster) addAllRunning() {
 	}
 }
 
-// detailed returns the GPUs that Slurm reports node by node, 0 unless it does so for each node.
-func (j *slurmJob) detailed() (gpus int64) {
-	if len(j.details) != len(j.nodes) {
-		return 0
-	}
-	for i := range j.details {
-		n, _, _ := j.details[i].GPUs()
-		gpus += n
-	}
-	return gpus
-}
-
 // holding returns what a running job holds in all. GPUs that Slurm does not account for (AccountingStorageTRES without gres/gpu)
 // stand in the details of the nodes or in what the job asked for.
 func (k *slurmCluster) holding(j *slurmJob) (gpus int64, kind string) {
 	gpus, kind, _ = j.holds.GPUs()
-	detailed := j.detailed()
-	if detailed > 0 && gpus > 0 && detailed != gpus {
+	if j.detailed > 0 && gpus > 0 && j.detailed != gpus {
 		k.told.add("running jobs whose tres_alloc_str and gres_detail differ: the larger number of GPUs is taken", j.title())
 	}
-	if detailed >= gpus && detailed > 0 {
+	if j.detailed >= gpus && j.detailed > 0 {
 		_, kindOf, _ := j.details[0].GPUs()
-		return detailed, cmp.Or(kind, kindOf)
+		return j.detailed, cmp.Or(kind, kindOf)
 	}
 	if gpus == 0 {
 		if gpus, _, kind = j.requested(); gpus > 0 {
@@ -124,7 +111,7 @@ func together(j *slurmJob, pieces []piece) int32 {
 
 // pieces returns what a job holds on each of its nodes, or why that is not known.
 func (k *slurmCluster) pieces(j *slurmJob, gpus int64, request cluster.Amount) (pieces []piece, why string) {
-	exact := j.detailed() == gpus
+	exact := j.detailed == gpus
 	parts, why := k.parts(j, exact)
 	if why != "" {
 		return nil, why

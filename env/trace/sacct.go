@@ -32,6 +32,7 @@ func sacctLayout() layout {
 // Why rows of sacct are no jobs, in addition to the reasons of all formats.
 const (
 	isStep      verdict = "are steps of jobs"
+	isHeader    verdict = "repeat the header"
 	isElsewhere verdict = "are copies of jobs that ran in another cluster"
 	sharesAGPU  verdict = "hold shards or MPS, of which it is not known how much of a GPU they are,"
 )
@@ -60,6 +61,9 @@ func (s *sacct) parse(r *Reader, row *row) (Job, verdict, error) {
 	}
 	var j Job
 	j.Name = row.id("JobID")
+	if j.Name == "JobID" {
+		return j, isHeader, nil
+	}
 	if !sacctRow.MatchString(j.Name) {
 		row.bad("JobID", j.Name, "a job of Slurm, such as 100, 101_3, 101_[4-9] or 102+0")
 		return j, "", row.err

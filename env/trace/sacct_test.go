@@ -75,7 +75,7 @@ func TestSacct(t *testing.T) {
 // TestRunsOfRequeuedJobs checks what becomes of rows of one job, as sacct -D prints them, and of files that overlap.
 func TestRunsOfRequeuedJobs(t *testing.T) {
 	first, second := sacctLine("8", "NODE_FAIL", 50, "", "gres/gpu=1"), sacctLine("8", "COMPLETED", 70, "", "gres/gpu=1")
-	w, err := readText(sacctHeader+first+second+first+sacctLine("9", "COMPLETED", 50, "", "gres/gpu=1")+second+second, Options{})
+	w, err := readText(sacctHeader+first+second+first+sacctLine("9", "COMPLETED", 50, "", "gres/gpu=1")+sacctHeader+second+second, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRunsOfRequeuedJobs(t *testing.T) {
 		t.Errorf("%+v", w.Jobs)
 	}
 	lines := strings.Join(w.Report.Lines(), "\n")
-	for _, line := range []string{"3 of 6 rows repeat an earlier row", "1 of 6 rows are further runs of requeued jobs"} {
+	for _, line := range []string{"3 of 7 rows repeat an earlier row", "1 of 7 rows are further runs of requeued jobs", "1 of 7 rows repeat the header"} {
 		if !strings.Contains(lines, line) {
 			t.Errorf("report\n%s\nwant %s", lines, line)
 		}
