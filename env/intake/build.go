@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/internal/names"
 )
 
-// server is a server, whether it takes no new jobs, and how many of its GPUs are in use. usedGPUs are some of those, as far as the
-// cluster's tools report them.
+// server is a server, whether it takes no new jobs, and how many of its GPUs are in use. usedGPUs are some of those, as far as
+// the cluster's tools report them.
 type server struct {
 	cluster.ServerSpec
 	closed   bool

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSlurmReasons checks which waiting jobs Slurm would start as soon as GPUs are free, and that the others are left out by name.
+// TestSlurmReasons checks which waiting jobs Slurm would start as soon as GPUs are free, and that the others are left out by
+// name.
 func TestSlurmReasons(t *testing.T) {
 	nodes := slurmList("nodes", slurmNodeOf("n1", "gpu:2", `["IDLE"]`))
 	for _, reason := range []string{"", "None", "Priority", "Resources", "SchedDefer", "WaitingForScheduling"} {

@@ -86,7 +86,8 @@ func (k *slurmCluster) readNodes(r *strictjson.Reader) {
 	slices.SortFunc(k.nodes, func(a, b slurmNode) int { return cmp.Compare(a.name, b.name) })
 }
 
-// The states and flags of nodes that start no jobs now, and of those that do. A node that is switched off to save power starts jobs.
+// The states and flags of nodes that start no jobs now, and of those that do. A node that is switched off to save power starts
+// jobs.
 var (
 	closedStates = []string{
 		"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "UNKNOWN", "FUTURE", "NOT_RESPONDING", "MAINTENANCE",

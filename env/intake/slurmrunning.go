@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/slurmtext"
 )
 
@@ -142,7 +143,7 @@ func (k *slurmCluster) pieces(j *slurmJob, gpus int64, request cluster.Amount) (
 	switch {
 	case total == gpus:
 	case !slices.ContainsFunc(parts, func(p part) bool { return k.countless(p.id) }):
-		return nil, fmt.Sprintf("it holds %d GPUs, of which its nodes have %d that no other job holds", gpus, total)
+		return nil, fmt.Sprintf("it holds %s, of which its nodes have %d that no other job holds", phrase.Count(gpus, "GPU"), total)
 	case total == 0:
 		k.told.add(countless+", left out, because others hold all", j.title())
 	default:
@@ -195,7 +196,8 @@ func (k *slurmCluster) room(id cluster.ServerID, n int64) (count int64, why stri
 	if n <= left || k.countless(id) {
 		return min(n, left), ""
 	}
-	return 0, fmt.Sprintf("it holds %d GPUs of node %s, which has %d, of which other jobs hold %d", n, node.name, node.gpus, k.held[id])
+	return 0, fmt.Sprintf("it holds %s of node %s, which has %d, of which other jobs hold %d", phrase.Count(n, "GPU"), node.name,
+		node.gpus, k.held[id])
 }
 
 // spread splits GPUs over the parts as evenly as what other jobs leave allows. The sum is less if there are too few.
@@ -238,7 +240,8 @@ func (k *slurmCluster) addWithoutGPUs(j *slurmJob, a *slurmtext.Amounts) (why st
 		}
 		if len(shares) > 0 {
 			k.shared[id] += node.gpusOf((shares[0].Count + n - 1) / n)
-			k.told.add("running jobs with gres/"+cut(shares[0].Name)+": the GPUs that they share are out of order in the snapshot", j.title())
+			k.told.add("running jobs with gres/"+cut(shares[0].Name)+": the GPUs that they share are out of order in the snapshot",
+				j.title())
 		}
 	}
 	return ""

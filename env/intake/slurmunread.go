@@ -19,8 +19,9 @@ type unreadJob struct {
 func (k *slurmCluster) addUnread() error {
 	if len(k.unread) > 0 && !k.AllowUnread {
 		u := &k.unread[0]
-		return fmt.Errorf("%s cannot be read, for example job %s: %s; want tres_alloc_str or gres_detail, and nodes, or --allow-unread, "+
-			"with which such jobs hold all GPUs of their nodes", phrase.Count(len(k.unread), "running job"), u.title(), u.why)
+		return fmt.Errorf("%s cannot be read, for example job %s: %s; want tres_alloc_str or gres_detail, and nodes, or "+
+			"--allow-unread, with which such jobs hold all GPUs of their nodes",
+			phrase.Count(len(k.unread), "running job"), u.title(), u.why)
 	}
 	for i := range k.unread {
 		k.holdNodes(&k.unread[i])
@@ -67,8 +68,8 @@ func (k *slurmCluster) holdNodes(u *unreadJob) {
 	k.place(out, pieces)
 }
 
-// addUse tells each server how many of its GPUs are in use, as far as gres_used says more than the jobs do: squeue shows users only
-// their own jobs where PrivateData is set.
+// addUse tells each server how many of its GPUs are in use, as far as gres_used says more than the jobs do: squeue shows users
+// only their own jobs where PrivateData is set.
 func (k *slurmCluster) addUse() {
 	for i := range k.nodes {
 		n, v := &k.nodes[i], &k.servers[i]

@@ -28,7 +28,7 @@ func TestUnreadJobsHoldTheirNodes(t *testing.T) {
 		{"more than its node has", slurmJobOf(1, "RUNNING", holds(5, "n2", "")), "it holds 5 GPUs, of which its nodes have 4", "1 4/1@n2:[0 1 2 3]; 9 1/1@n1:[2]",
 			"1, for example 1"},
 		{"more than others leave", slurmJobOf(1, "RUNNING", holds(4, "n1", `"gpu:4(IDX:0-3)"`)),
-			"it holds 1 GPUs of node n1, which has 4, of which other jobs hold 4", "1 4/1@n1:[0 1 2 3]", "left out: other jobs hold all GPUs of their nodes: 1, for example 9"},
+			"it holds 1 GPU of node n1, which has 4, of which other jobs hold 4", "1 4/1@n1:[0 1 2 3]", "left out: other jobs hold all GPUs of their nodes: 1, for example 9"},
 		{"no nodes", slurmJobOf(1, "RUNNING", holds(1, "", "")), "it has no nodes", "9 1/1@n1:[2]", "the GPUs that they hold count as free: 1"},
 		{"a node that is not there", slurmJobOf(1, "RUNNING", holds(2, "n[2,7]", "")), "node n7 is not among the nodes with GPUs",
 			"1 4/1@n2:[0 1 2 3]; 9 1/1@n1:[2]", "on nodes that are not in the input, left out: 1"},

@@ -76,7 +76,8 @@ var stateMarks = map[byte]string{
 	'@': "REBOOT_REQUESTED", '^': "REBOOT_ISSUED", '-': "PLANNED",
 }
 
-// states reads the state of a node or a job with its flags, in any of the forms ["IDLE","DRAIN"], "IDLE+DRAIN", "idle" and "DOWN*".
+// states reads the state of a node or a job with its flags, in any of the forms ["IDLE","DRAIN"], "IDLE+DRAIN", "idle" and
+// "DOWN*".
 func states(r *strictjson.Reader) (all []string) {
 	for _, word := range words(r) {
 		word, _, _ = strings.Cut(strings.ToUpper(word), " BY ") // CANCELLED by 1001

@@ -24,8 +24,9 @@ var (
 	heldStates = []string{"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
 )
 
-// free are the reasons for which jobs wait that Slurm starts as soon as GPUs are free. For any other reason (held, at a limit of an
-// account or a quality of service, of a partition that is down, with a dependency) it starts them only when something else changes.
+// free are the reasons for which jobs wait that Slurm starts as soon as GPUs are free. For any other reason (held, at a limit
+// of an account or a quality of service, of a partition that is down, with a dependency) it starts them only when something
+// else changes.
 var free = []string{"", "None", "Priority", "Resources", "SchedDefer", "Cleaning", "WaitingForScheduling"}
 
 // addJob adds the jobs that a record of squeue stands for: none if it has ended, several if it is an array.
@@ -87,7 +88,8 @@ func (k *slurmCluster) addWaiting(j *slurmJob) {
 	}
 	gpus, each, kind := j.requested()
 	if gpus == 0 {
-		all := slurmtext.Amounts{Resources: slices.Concat(j.asks.Resources, j.perJob.Resources, j.perNode.Resources, j.perTask.Resources)}
+		all := slurmtext.Amounts{Resources: slices.Concat(
+			j.asks.Resources, j.perJob.Resources, j.perNode.Resources, j.perTask.Resources)}
 		if others := all.Others(); len(others) > 0 {
 			tell("waiting jobs that ask for gres/" + cut(others[0]) + " and for no GPU, left out")
 		} else {

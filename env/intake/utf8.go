@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// valid returns text with each byte that is not UTF-8 replaced by U+FFFD. Slurm prints the names of jobs and the comments of users
-// as they were typed, often in Latin-1.
+// valid returns text with each byte that is not UTF-8 replaced by U+FFFD. Slurm prints the names of jobs and the comments of
+// users as they were typed, often in Latin-1.
 func (n *notes) valid(file string, text []byte) []byte {
 	if utf8.Valid(text) {
 		return text

@@ -18,7 +18,8 @@ import (
 const Sacct Format = "sacct"
 
 // sacctCommand prints all that a trace needs: the allocations of all users, with a header.
-const sacctCommand = "sacct -a -X -P -S 2026-01-01 -E now -o JobID,User,Account,State,Submit,Start,End,ElapsedRaw,AllocTRES,ReqTRES"
+const sacctCommand = "sacct -a -X -P -S 2026-01-01 -E now -o " +
+	"JobID,User,Account,State,Submit,Start,End,ElapsedRaw,AllocTRES,ReqTRES"
 
 func sacctLayout() layout {
 	s := sacct{runs: map[string][]uint64{}}
@@ -56,8 +57,8 @@ func (s *sacct) parse(r *Reader, row *row) (Job, verdict, error) {
 		return !slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(row.header, c) })
 	}
 	if !has("AllocTRES") && !has("ReqTRES") || !has("ElapsedRaw") && !has("Elapsed") && !has("Start", "End") {
-		return Job{}, "", fatalError{fmt.Errorf("the header lacks AllocTRES or ReqTRES, or a duration (ElapsedRaw, Elapsed, or Start and "+
-			"End): want what this prints: %s (or name the columns of another file with --columns)", sacctCommand)}
+		return Job{}, "", fatalError{fmt.Errorf("the header lacks AllocTRES or ReqTRES, or a duration (ElapsedRaw, Elapsed, or Start "+
+			"and End): want what this prints: %s (or name the columns of another file with --columns)", sacctCommand)}
 	}
 	var j Job
 	j.Name = row.id("JobID")
@@ -219,7 +220,9 @@ var sacctRow = regexp.MustCompile(`^\d+(_\d+|_\[.*\]|\+\d+)?(\.\w+)?$`)
 func errSacct(h *header) error {
 	first, aligned := h.names[0], strings.Fields(h.names[0])
 	typical := 0
-	for _, name := range []string{"JobID", "JobName", "Partition", "Account", "AllocCPUS", "State", "ExitCode", "Submit", "AllocTRES", "ElapsedRaw"} {
+	for _, name := range []string{
+		"JobID", "JobName", "Partition", "Account", "AllocCPUS", "State", "ExitCode", "Submit", "AllocTRES", "ElapsedRaw",
+	} {
 		if slices.Contains(h.names, name) {
 			typical++
 		}

@@ -110,8 +110,8 @@ func splitLine(fields []string, line, comma string) ([]string, error) {
 	}
 }
 
-// isQuoted reports whether a line begins with a field in quotes, rather than with a name that contains some: sacct, which separates
-// fields by bars, quotes none.
+// isQuoted reports whether a line begins with a field in quotes, rather than with a name that contains some: sacct, which
+// separates fields by bars, quotes none.
 func isQuoted(line, comma string) bool {
 	_, rest, err := cutQuoted(line)
 	rest = strings.TrimSpace(rest)

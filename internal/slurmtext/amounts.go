@@ -19,9 +19,9 @@ const (
 	mostMemBytes = 1 << 50
 )
 
-// Parse reads resources separated by commas, in any of Slurm's spellings: gpu:a100:8(S:0-1), gres:gpu:2, gres/gpu:a100=4, mem=1.50G.
-// Text for "nothing" (empty, (null), N/A) gives none. It skips what no reader here needs, such as billing and licenses. A list of
-// indices may contain at most mostIndices numbers.
+// Parse reads resources separated by commas, in any of Slurm's spellings: gpu:a100:8(S:0-1), gres:gpu:2, gres/gpu:a100=4,
+// mem=1.50G. Text for "nothing" (empty, (null), N/A) gives none. It skips what no reader here needs, such as billing and
+// licenses. A list of indices may contain at most mostIndices numbers.
 func Parse(s string, mostIndices int) (a Amounts, err error) {
 	if nothing(s) {
 		return a, nil
@@ -52,8 +52,8 @@ func Parse(s string, mostIndices int) (a Amounts, err error) {
 	return a, nil
 }
 
-// GPUs adds up the GPUs. kind is their type, or "" if there are several or it is not known. indices is nil unless there is one for
-// each GPU. TRES count GPUs of a type a second time among those of any type (gres/gpu=4,gres/gpu:a100=4), GRES do not.
+// GPUs adds up the GPUs. kind is their type, or "" if there are several or it is not known. indices is nil unless there is one
+// for each GPU. TRES count GPUs of a type a second time among those of any type (gres/gpu=4,gres/gpu:a100=4), GRES do not.
 func (a *Amounts) GPUs() (count int64, kind string, indices []int32) {
 	several := false
 	var all, typed int64 // of TRES
