@@ -204,8 +204,27 @@ func (r *Reader) skip() {
 	}
 }
 
-// Return goes back to a skipped place: the next read returns the value there, as the given field of the outermost object. The
-// reader does not continue with the text after it.
+// Values skips all values up to the end of the text, of which there may be several one after the other, and returns their places.
+// More of them than the parameter most are an error.
+func (r *Reader) Values(most int) (all []Place) {
+	for {
+		r.peek()
+		if rest := r.text[min(r.at, len(r.text)):]; r.err != nil || len(all) > 0 && len(bytes.TrimSpace(rest)) == 0 {
+			return all
+		}
+		if len(all) == most {
+			r.err = fmt.Errorf("more text after the end: %s, want at most %d JSON values", r.excerpt(), most)
+			return all
+		}
+		all = append(all, r.Skip())
+	}
+}
+
+// IsList reports whether the next value is a list.
+func (r *Reader) IsList() bool { return r.peek() == '[' }
+
+// Return goes back to a skipped place: the next read returns the value there, as the given field of the outermost object, or as a
+// whole text if field is "". The reader does not continue with the text after it.
 func (r *Reader) Return(field string, p Place) {
 	if r.err != nil {
 		return
@@ -213,7 +232,9 @@ func (r *Reader) Return(field string, p Place) {
 	for p.from < p.to && isDelimiter(r.text[p.from]) {
 		p.from++
 	}
-	r.path = append(r.path[:0], step{name: field})
+	if r.path = r.path[:0]; field != "" {
+		r.path = append(r.path, step{name: field})
+	}
 	r.start(p.from, p.to)
 }
 

@@ -147,6 +147,32 @@ func TestSkippedValuesAreReadLater(t *testing.T) {
 	}
 }
 
+// TestSeveralValues checks that values that stand one after the other are found.
+func TestSeveralValues(t *testing.T) {
+	r := strictjson.New([]byte("{\"n\":1}\n[{\"n\":2}]{} \n"))
+	all := r.Values(3)
+	if r.Err() != nil || len(all) != 3 {
+		t.Fatalf("%d values, %v", len(all), r.Err())
+	}
+	r.Return("", all[1])
+	if !r.IsList() {
+		t.Error("a list is none")
+	}
+	r.List(1, func(int) { r.Number(0, 1) })
+	if err := r.Err(); err == nil || err.Error() != "[0]: {\"n\":2}]{} , want a whole number from 0 to 1" || r.Line() != 2 {
+		t.Errorf("line %d: %v", r.Line(), err)
+	}
+	for text, want := range map[string]string{
+		"": "unexpected EOF", " \n": "unexpected EOF", "{}[": "unexpected EOF", "{} {} {}": "more text after the end: {}, want at most 2 JSON values",
+		"{} ]": "invalid character ']'", "{},{}": "invalid character ','",
+	} {
+		r := strictjson.New([]byte(text))
+		if r.Values(2); r.Err() == nil || !strings.Contains(r.Err().Error(), want) {
+			t.Errorf("%q: %v, want %s", text, r.Err(), want)
+		}
+	}
+}
+
 // FuzzReader checks that the reader returns the same values as encoding/json, or an error.
 func FuzzReader(f *testing.F) {
 	for _, text := range []string{
