@@ -91,7 +91,7 @@ func (k *slurmCluster) spend(r *strictjson.Reader, n int) {
 }
 
 func (k *slurmCluster) readJobs(r *strictjson.Reader) {
-	for _, item := range elements(r, "jobs", besides, k.readBesides(r)) {
+	for _, item := range listed(r, "jobs", besides, k.readBesides(r)) {
 		r.Return(item.path, item.at)
 		j := readSlurmJob(r)
 		expanded := len(j.nodes)

@@ -105,6 +105,39 @@ func TestSlurmNodesBecomeServers(t *testing.T) {
 	}
 }
 
+// TestListsOfSlurm checks the forms in which lists of nodes and jobs are read.
+func TestListsOfSlurm(t *testing.T) {
+	n1, n2 := slurmNodeOf("n1", "gpu:2", `["IDLE"]`), slurmNodeOf("n2", "gpu:2", `["IDLE"]`)
+	job := slurmJobOf(1, "RUNNING", holds(1, "n2", `"gpu:1(IDX:1)"`))
+	for _, c := range []struct{ name, nodes, jobs string }{
+		{"a list", slurmList("nodes", n1, n2), slurmList("jobs", job)},
+		{"two lists one after the other", slurmList("nodes", n1) + "\n" + slurmList("nodes", n2), slurmList("jobs") + slurmList("jobs", job)},
+		{"the lists alone", "[" + n1 + "," + n2 + "]", "[" + job + "]"},
+		{"one after the other", "[" + n1 + "]\n[" + n2 + "]", "[]" + "[" + job + "]"},
+		{"a single one", `{"nodes":` + n1 + `}{"nodes":` + n2 + "}", `{"jobs":` + job + "}"},
+		{"partitions behind", slurmList("nodes", n1, n2) + slurmList("partitions", `{"name":"p","partition":{"state":["DOWN"]}}`), slurmList("jobs", job)},
+	} {
+		r, err := readSlurm(c.nodes, c.jobs)
+		check(t, c.name, r, err, "1 1/1@n2:[1]")
+		if err == nil && r.State.Servers() != 2 {
+			t.Errorf("%s: %d servers", c.name, r.State.Servers())
+		}
+	}
+	for _, c := range []struct{ nodes, want string }{
+		{`{"nodes":7}`, "nodes.json: line 1: nodes: 7, want a list"},
+		{`{"nodes":null}`, "nodes: null, want a list"},
+		{"[7]", "nodes[0]: 7, want an object"},
+		{"{}", "nodes: missing, want a list"},
+		{"7", "7, want an object"},
+		{slurmList("nodes", n1) + "x", "invalid character 'x'"},
+		{slurmList("nodes", n1) + slurmList("nodes", n1), "nodes[0].name: n1, want each node once"},
+	} {
+		if _, err := readSlurm(c.nodes, slurmList("jobs")); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.nodes, err, c.want)
+		}
+	}
+}
+
 func TestBadListsOfSlurm(t *testing.T) {
 	n, j := slurmNodeOf("n", "gpu:4", `["IDLE"]`), slurmJobOf(1, "RUNNING", holds(2, "n", `"gpu:2(IDX:0,3)"`))
 	for _, c := range []struct{ nodes, jobs, want string }{

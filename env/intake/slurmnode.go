@@ -66,7 +66,7 @@ func (n *slurmNode) gpusOf(shares int64) int64 {
 }
 
 func (k *slurmCluster) readNodes(r *strictjson.Reader) {
-	for _, item := range elements(r, "nodes", besides, k.readBesides(r)) {
+	for _, item := range listed(r, "nodes", besides, k.readBesides(r)) {
 		r.Return(item.path, item.at)
 		n := readSlurmNode(r)
 		switch {
