@@ -218,22 +218,25 @@ var sacctRow = regexp.MustCompile(`^\d+(_\d+|_\[.*\]|\+\d+)?(\.\w+)?$`)
 
 // errSacct returns an error about the header of a file that seems to come from sacct but cannot be read, or nil.
 func errSacct(h *header) error {
-	first, aligned := h.names[0], strings.Fields(h.names[0])
-	typical := 0
-	for _, name := range []string{
-		"JobID", "JobName", "Partition", "Account", "AllocCPUS", "State", "ExitCode", "Submit", "AllocTRES", "ElapsedRaw",
-	} {
-		if slices.Contains(h.names, name) {
-			typical++
+	count := func(names ...string) (n int) {
+		for _, name := range names {
+			if slices.Contains(h.names, name) {
+				n++
+			}
 		}
+		return n
 	}
+	strange := count("JobIDRaw", "AllocTRES", "ReqTRES", "ElapsedRaw", "AllocCPUS", "ExitCode") // to files of others
+	usual := count("JobID", "JobName", "Partition", "Account", "State", "Submit", "Start", "End", "Elapsed")
 	isState := func(name string) bool { status, v := sacctState(name); return status != Unknown || v != isJob }
+	aligned := strings.Fields(h.names[0])
 	switch {
 	case len(h.names) == 1 && len(aligned) > 2 && aligned[0] == "JobID":
 		return errors.New("this is what sacct prints without -P: want what this prints: " + sacctCommand)
-	case typical >= 3 && slices.Contains(h.names, "JobID"):
-		return fmt.Errorf("header %q of sacct lacks State or Submit: want what this prints: %s", h, sacctCommand)
-	case len(h.names) > 2 && sacctRow.MatchString(first) && slices.ContainsFunc(h.names, isState):
+	case strange > 0 && strange+usual > 2:
+		lacks := slices.DeleteFunc([]string{"JobID", "State", "Submit"}, func(name string) bool { return h.find(name) >= 0 })
+		return fmt.Errorf("header %q of sacct lacks %s: want what this prints: %s", h, strings.Join(lacks, ", "), sacctCommand)
+	case len(h.names) > 2 && sacctRow.MatchString(h.names[0]) && slices.ContainsFunc(h.names, isState):
 		return errors.New("this is what sacct prints without a header: leave out -n (--noheader), as in " + sacctCommand)
 	}
 	return nil
