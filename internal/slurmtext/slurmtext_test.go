@@ -93,7 +93,7 @@ func TestGPUs(t *testing.T) {
 	}
 	for _, text := range []string{
 		"gpu:a:b:2", ":2", "gpu:2(IDX:3-1)", "gpu:2(IDX:0-999)", "cpu=x", "mem=1X", "mem=", "mem=1.2.3", "gres/gpu=-1", "gres/gpu:a100=",
-		"gres/gpu=two", "gpu=", "cpu=" + strings.Repeat("9", 99), "mem=1e3", "mem=1/2",
+		"gres/gpu=two", "gpu=", "gres/gpu=999999999P", "cpu=" + strings.Repeat("9", 99), "mem=1e3", "mem=1/2",
 	} {
 		if a, err := Parse(text, 100); err == nil {
 			t.Errorf("%s: %+v, want an error", text, a)
