@@ -71,6 +71,13 @@ func TestExpectedStarts(t *testing.T) {
 	check(t, "expected start", r, err, "8 1/1")
 }
 
+func TestJobsThatFitNowhere(t *testing.T) {
+	nodes := slurmList("nodes", slurmNodeOf("n1", "gpu:2", `["IDLE"]`))
+	job := strings.Replace(slurmJobOf(8, "PENDING", asks(1, 1, "")), `"partition":"p"`, `"partition":"q"`, 1)
+	r, err := readSlurm(nodes, slurmList("jobs", job, slurmJobOf(9, "PENDING", asks(1, 1, "")+`,"features":"a100"`)))
+	check(t, "nowhere", r, err, "8 1/1; 9 1/1", "no node with GPUs has: they do not start in the snapshot: 2, for example 8")
+}
+
 func TestDifferentPrioritiesAreTold(t *testing.T) {
 	nodes := slurmList("nodes", slurmNodeOf("n1", "gpu:2", `["IDLE"]`))
 	job := func(id, priority int) string {

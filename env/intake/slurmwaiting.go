@@ -111,6 +111,9 @@ func (k *slurmCluster) addWaiting(j *slurmJob) {
 	case each == 0 && j.nodeCount <= 1 && gpus > 1 && gpus <= k.largest:
 		out.Tensor = int32(gpus)
 	}
+	if out.Where != nil && len(slices.Collect(out.Where.All())) == 0 {
+		tell("waiting jobs whose partitions and features no node with GPUs has: they do not start in the snapshot")
+	}
 	if j.reservation != "" {
 		tell("waiting jobs of a reservation, which is not kept")
 	}
