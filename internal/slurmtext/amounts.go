@@ -46,11 +46,15 @@ func Parse(s string, mostIndices int) (a Amounts, err error) {
 			a.Resources = append(a.Resources, r)
 		}
 		if !ok {
-			return Amounts{}, fmt.Errorf("an amount such as cpu=16, mem=64G or gres/gpu=2, not %q", Shorten(one))
+			return Amounts{}, refused(anAmount, one)
 		}
 	}
 	return a, nil
 }
+
+const anAmount = "an amount such as cpu=16, mem=64G or gres/gpu=2"
+
+func refused(want, found string) error { return fmt.Errorf("%s, not %q", want, Shorten(found)) }
 
 // GPUs adds up the GPUs. kind is their type, or "" if there are several or it is not known. indices is nil unless there is one
 // for each GPU. TRES count GPUs of a type a second time among those of any type (gres/gpu=4,gres/gpu:a100=4), GRES do not.

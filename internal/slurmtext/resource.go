@@ -1,8 +1,6 @@
 package slurmtext
 
 import (
-	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 )
@@ -20,7 +18,7 @@ type Resource struct {
 
 // parseResource parses one resource. One without a count counts as many as it has indices, or as one.
 func parseResource(one string, mostIndices int) (r Resource, err error) {
-	refused := fmt.Errorf("a resource such as gpu:a100:8, not %q", Shorten(one))
+	want := "a resource such as gpu:a100:8"
 	what, err := r.details(one, mostIndices)
 	if err != nil {
 		return Resource{}, err
@@ -28,7 +26,7 @@ func parseResource(one string, mostIndices int) (r Resource, err error) {
 	what = strings.TrimPrefix(strings.TrimPrefix(what, "gres/"), "gres:")
 	var value string
 	if what, value, r.tres = strings.Cut(what, "="); r.tres {
-		refused = fmt.Errorf("an amount such as cpu=16, mem=64G or gres/gpu=2, not %q", Shorten(one))
+		want = anAmount
 		what += ":" + value
 	}
 	parts := strings.Split(what, ":")
@@ -41,7 +39,7 @@ func parseResource(one string, mostIndices int) (r Resource, err error) {
 		}
 	}
 	if r.tres && !counted || r.Name == "" {
-		return Resource{}, refused
+		return Resource{}, refused(want, one)
 	}
 	if n := len(parts); n > 0 && parts[n-1] == "no_consume" {
 		r.NoConsume, parts = true, parts[:n-1]
@@ -50,7 +48,7 @@ func parseResource(one string, mostIndices int) (r Resource, err error) {
 		r.Type = parts[0]
 	}
 	if len(parts) > 1 && r.Name == gpu {
-		return Resource{}, refused
+		return Resource{}, refused(want, one)
 	}
 	return r, nil
 }
@@ -121,23 +119,22 @@ func suffix(c byte) int64 {
 	return 1 << (10 * (i + 1))
 }
 
-// scaled parses a decimal number such as 1.50 and returns its product with unit, rounded up, at most the parameter most.
+// scaled parses a decimal number such as 1.50 and returns its product with unit, rounded up, at most the parameter most, which is
+// at most 2^50. Digits beyond the third decimal do not count.
 func scaled(s string, unit, most int64) (n int64, ok bool) {
-	const longest = 40
-	if len(s) > longest || strings.Trim(s, "0123456789.") != "" {
+	const longest, decimals = 40, 3
+	whole, frac, _ := strings.Cut(s, ".")
+	if s == "" || s == "." || len(s) > longest || strings.Trim(whole+frac, "0123456789") != "" {
 		return 0, false
 	}
-	x, ok := new(big.Rat).SetString(s)
-	if !ok {
-		return 0, false
-	}
-	x.Mul(x, new(big.Rat).SetInt64(unit))
-	whole, rest := new(big.Int).QuoRem(x.Num(), x.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
-		whole.Add(whole, big.NewInt(1))
-	}
-	if whole.Cmp(big.NewInt(most)) > 0 {
+	whole, frac = strings.TrimLeft(whole, "0"), (frac + "000")[:decimals]
+	if len(whole) > 15 { // every unit makes it more than most
 		return most, true
 	}
-	return whole.Int64(), true
+	w, _ := strconv.ParseInt("0"+whole, 10, 64) // digits only
+	f, _ := strconv.ParseInt(frac, 10, 64)
+	if w > most/unit {
+		return most, true
+	}
+	return min(w*unit+(f*unit+999)/1000, most), true
 }

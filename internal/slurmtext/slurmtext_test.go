@@ -106,7 +106,8 @@ func TestOtherAmounts(t *testing.T) {
 	if err != nil || a.CPUMilli != 16000 || a.MemBytes != 1536<<20 || !slices.Equal(a.Others(), []string{"shard"}) || len(a.Shares()) != 2 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	for text, want := range map[string]int64{"mem=64": 64 << 20, "mem=512K": 512 << 10, "mem=3T": 3 << 40, "mem=99999999P": 1 << 50, "mem=0": 0} {
+	for text, want := range map[string]int64{"mem=64": 64 << 20, "mem=512K": 512 << 10, "mem=3T": 3 << 40, "mem=99999999P": 1 << 50, "mem=0": 0, "mem=.5K": 512,
+		"mem=1.0019K": 1026, "mem=00000000000000000000000007": 7 << 20, "mem=1023P": 1 << 50, "mem=1000000000000000000": 1 << 50} {
 		if a, err := Parse(text, 9); err != nil || a.MemBytes != want {
 			t.Errorf("%s: %d, %v; want %d", text, a.MemBytes, err, want)
 		}
