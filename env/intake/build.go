@@ -25,12 +25,14 @@ type job struct {
 	cluster.JobSpec // without Submit
 	submit, start   time.Time
 	pieces          []piece
+	api             string // how its gang is named, to distinguish it from others of the same name
 }
 
 // piece is what a job holds on one server. gpus is nil if the cluster's tools do not report the indices.
 type piece struct {
 	cluster.Piece
-	gpus []int32
+	gpus   []int32
+	shared []string // the names of its GPUs, if other jobs may have a part of them; one for each worker
 }
 
 const (
@@ -195,14 +197,29 @@ func running(jobs []job, servers []server, told *notes) (ids []cluster.JobID) {
 			}
 		}
 	}
+	at := map[sharedGPU][]int32{}
 	for _, id := range ids {
 		for k := range jobs[id].pieces {
-			if p := &jobs[id].pieces[k]; p.gpus == nil {
+			p := &jobs[id].pieces[k]
+			for _, name := range p.shared {
+				gpu := sharedGPU{p.Server, name}
+				if _, known := at[gpu]; !known {
+					at[gpu] = lowest(taken[p.Server], 1, servers[p.Server].GPUs)
+				}
+				p.gpus = append(p.gpus, at[gpu]...)
+			}
+			if p.gpus == nil {
 				p.gpus = lowest(taken[p.Server], p.Workers, servers[p.Server].GPUs)
 			}
 		}
 	}
 	return ids
+}
+
+// sharedGPU is a GPU of a server that has a name there.
+type sharedGPU struct {
+	cluster.ServerID
+	name string
 }
 
 // lowest takes the n lowest free GPUs of a server, or as many as there are.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
@@ -23,20 +24,25 @@ type Kubectl struct {
 // kubeCluster is the objects of a Kubernetes cluster.
 type kubeCluster struct {
 	*Kubectl
-	told   notes
-	nodes  map[string]*node
-	pods   []*pod // those that have not ended and request GPUs
-	groups map[gangKey]*podGroup
-	rest   []*pod          // the other pods that run
-	titles map[string]bool // of all pods
-	kueue  kueue
+	told    notes
+	nodes   map[string]*node
+	pods    []*pod // those with GPUs that have succeeded, or belong to gangs
+	leaving []*pod // those with GPUs that are being deleted, on their nodes
+	helpers []*pod // those without GPUs
+	groups  map[pods.Key]*pods.Object
+	rest    []*pod          // those without GPUs that run
+	owners  map[string]meta // of what owns pods, by uid
+	named   map[[3]string]*workload
+	titles  map[string]bool // of all pods
+	kueue   kueue
 }
 
 // Read returns the State of the nodes, pods and groups in the files. Nodes without GPUs are left out, and so are pods that have
 // ended. Pods without GPUs count by the CPU and memory that they use up on their nodes.
 func (c *Kubectl) Read(files ...File) (*Result, error) {
-	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[gangKey]*podGroup{}, titles: map[string]bool{},
-		kueue: kueue{queues: map[string]*clusterQueue{}, local: map[[2]string]string{}, owners: map[string]*workload{}}}
+	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[pods.Key]*pods.Object{}, titles: map[string]bool{},
+		owners: map[string]meta{},
+		kueue:  kueue{queues: map[string]*clusterQueue{}, local: map[[2]string]string{}, owners: map[string]*workload{}}}
 	for i := range files {
 		if err := files[i].read(c.MaxBytes, &k.told, k.readList); err != nil {
 			return nil, err
@@ -78,13 +84,15 @@ func (k *kubeCluster) readList(r *strictjson.Reader) {
 		case kind == "Pod":
 			k.addPod(r)
 		case kind == "PodGroup":
-			k.addGroup(r, strings.HasPrefix(version, "scheduling.k8s.io/"))
+			k.addGroup(r, version)
 		case kind == "ClusterQueue" && isKueue(version):
 			k.readClusterQueue(r)
 		case kind == "LocalQueue" && isKueue(version):
 			k.readLocalQueue(r)
 		case kind == "Workload" && isKueue(version):
 			k.readWorkload(r)
+		case slices.Contains(owningKinds, kind):
+			k.addOwner(r)
 		default:
 			k.told.add("objects of other kinds than Node, Pod, PodGroup and those of Kueue, ignored", cmp.Or(kind, "one without a kind"))
 		}
@@ -102,53 +110,6 @@ func (k *kubeCluster) addNode(r *strictjson.Reader) {
 	k.nodes[n.name] = n
 }
 
-func (k *kubeCluster) addGroup(r *strictjson.Reader, native bool) {
-	g := readPodGroup(r, native)
-	kind := "group"
-	if native {
-		kind = "native group"
-	}
-	k.groups[gangKey{kind, g.namespace, g.name, ""}] = g
-}
-
-// addPod keeps a pod that has not ended. It notes what of it a snapshot cannot represent.
-func (k *kubeCluster) addPod(r *strictjson.Reader) {
-	p := k.readPod(r)
-	title := p.title()
-	if r.Err() != nil || p.phase == "Succeeded" || p.phase == "Failed" {
-		return
-	}
-	if k.titles[title] {
-		r.Bad("metadata.name", title, "each pod once")
-	}
-	k.titles[title] = true
-	slices.Sort(p.others)
-	for _, resource := range slices.Compact(p.others) {
-		if p.gpus > 0 {
-			k.told.add("pods with GPUs that also ask for "+resource+", which a snapshot does not model", title)
-		} else {
-			k.told.add("pods that ask for "+resource+" and for no "+k.GPU+", left out", title)
-		}
-	}
-	if p.claims {
-		k.told.add("pods with resource claims, whose devices are not counted", title)
-	}
-	switch {
-	case p.gpus == 0 && p.node != "":
-		k.rest = append(k.rest, p)
-	case p.gpus == 0:
-	case p.node == "" && p.gated:
-		k.told.add("pods with scheduling gates, left out", title)
-	case p.node == "" && p.deleting:
-		k.told.add("waiting pods that are being deleted, left out", title)
-	default:
-		for _, field := range p.constraints.others {
-			k.told.add("pods whose required "+field+" a snapshot cannot represent", title)
-		}
-		k.pods = append(k.pods, p)
-	}
-}
-
 // state returns the State of all that was read.
 func (k *kubeCluster) state() (*cluster.State, error) {
 	if len(k.nodes) == 0 {
@@ -159,17 +120,8 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 			n.others.add(amounts{cpuMilli: p.cpuMilli, memBytes: p.memBytes})
 		}
 	}
-	k.pods = slices.DeleteFunc(k.pods, func(p *pod) bool {
-		n := k.nodes[p.node]
-		if p.node != "" && n == nil {
-			k.told.add("pods on nodes that are not in the input, left out", fmt.Sprintf("%s on %s", p.title(), p.node))
-			return true
-		}
-		if n != nil {
-			n.gpus += p.gpus
-		}
-		return false
-	})
+	k.pods, k.leaving = k.placed(k.pods), k.placed(k.leaving)
+	k.share()
 	where := &places{known: map[string]*cluster.ServerSet{}, sets: cluster.ServerSets{}}
 	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
 		n := k.nodes[name]
@@ -187,10 +139,17 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	if len(where.nodes) == 0 {
 		return nil, fmt.Errorf("%d nodes, none with allocatable %s, want at least one", len(k.nodes), k.GPU)
 	}
+	k.nameWorkloads()
 	var jobs []job
 	for _, g := range k.gangs() {
 		jobs = append(jobs, k.jobsOf(g, where)...)
 	}
+	for _, p := range k.leaving {
+		k.told.add("pods that are being deleted and still hold GPUs: running jobs of their own", p.title())
+		g := &gang{&pods.Gang{Group: pods.Group{Key: pods.Key{API: "deleted", Namespace: p.namespace, Name: p.name}, Least: 1}}, []*pod{p}, nil}
+		jobs = k.jobOf(jobs, g, g.Title(), g.bound, 1, pods.Terms{}, where)
+	}
 	jobs = append(jobs, k.waiting(where)...)
+	rename(jobs)
 	return build(k.servers(where.nodes), jobs, k.quotas(jobs), k.Clock, &k.told)
 }

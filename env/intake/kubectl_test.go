@@ -32,8 +32,9 @@ func kubePod(name string, gpus int, node, meta, spec string) string {
 }
 
 const (
-	ownedByJob     = `,"ownerReferences":[{"kind":"Job","name":"j","uid":"1","controller":true}]`
-	ownedByReplica = `,"ownerReferences":[{"kind":"ReplicaSet","name":"r","uid":"2","controller":true}]`
+	ownedByJob      = `,"ownerReferences":[{"kind":"Job","name":"j","uid":"1","controller":true}]`
+	ownedByTraining = `,"ownerReferences":[{"kind":"PyTorchJob","name":"j","uid":"3","controller":true}]`
+	ownedByReplica  = `,"ownerReferences":[{"kind":"ReplicaSet","name":"r","uid":"2","controller":true}]`
 )
 
 func inGroup(least string) string {
@@ -54,16 +55,21 @@ func TestPodsBecomeJobs(t *testing.T) {
 		notes []string
 	}{
 		{"pods alone", []string{n8, kubePod("p", 2, "n", "", ""), kubePod("q", 1, "", "", "")}, "a/p 2/2@n:[0 1]; a/q 1/1", nil},
-		{"pods of one Job", []string{n8, kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 2, "n", ownedByJob, "")}, "a/j 4/2@n:[0 1 2 3]", nil},
+		{"pods of one Job, which may be a queue of tasks", []string{n8, kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 2, "n", ownedByJob, "")},
+			"a/p 2/2@n:[0 1]; a/q 2/2@n:[2 3]", []string{"whose pods name no group", ": 1, for example Job a/j"}},
+		{"pods that train together", []string{n8, kubePod("p", 2, "n", ownedByTraining, ""), kubePod("q", 2, "n", ownedByTraining, "")},
+			"a/j 4/2@n:[0 1 2 3]", nil},
 		{"replicas", []string{n8, kubePod("p", 2, "n", ownedByReplica, ""), kubePod("q", 2, "n", ownedByReplica, "")},
 			"a/p 2/2@n:[0 1]; a/q 2/2@n:[2 3]", nil},
-		{"two nodes", []string{kubeNode("m", 4, ""), n8, kubePod("p", 4, "n", ownedByJob, ""), kubePod("q", 4, "m", ownedByJob, "")},
+		{"two nodes", []string{kubeNode("m", 4, ""), n8, kubePod("p", 4, "n", ownedByTraining, ""), kubePod("q", 4, "m", ownedByTraining, "")},
 			"a/j 8/4@m:[0 1 2 3],n:[0 1 2 3]", nil},
-		{"a Job that runs in part", []string{n8, kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 2, "", ownedByJob, "")},
-			"a/j 2/2@n:[0 1]; a/j (waiting) 2/2", []string{"only some pods run", "a/j"}},
+		{"a gang that runs and has another pod", []string{n8, kubePod("p", 2, "n", ownedByTraining, ""), kubePod("q", 2, "", ownedByTraining, "")},
+			"a/j 2/2@n:[0 1]; a/j/q 2/2", []string{"each of these is a waiting job of its own: 1, for example a/q"}},
+		{"a gang of which too few run", []string{n8, kubePod("p", 2, "n", inGroup("3"), ""), kubePod("q", 2, "", inGroup("3"), ""),
+			kubePod("r", 2, "", inGroup("3"), "")}, "a/g 2/2@n:[0 1]; a/g/q 4/2", []string{"too few pods run", ": 1, for example a/g"}},
 		{"an elastic gang", []string{n8, kubePod("p", 1, "n", inGroup("1"), ""), kubePod("q", 1, "", inGroup("1"), "")}, "a/g 2/1 1-2@n:[0]", nil},
 		{"a gang that lacks pods", []string{n8, kubePod("p", 1, "", inGroup("2"), "")}, "", []string{"do not exist yet, left out: 1, for example a/g"}},
-		{"a wrong size", []string{n8, kubePod("p", 1, "", inGroup("x"), "")}, "a/g 1/1", []string{`"x" of a/g`, "all their pods"}},
+		{"a wrong size", []string{n8, kubePod("p", 1, "", inGroup("x"), "")}, "a/g 1/1", []string{`min-member is "x"`, "all their pods"}},
 		{"a PodGroup", []string{n8, kubePod("p", 1, "", `,"labels":{"scheduling.x-k8s.io/pod-group":"g"}`, ""),
 			kubePod("q", 1, "", `,"labels":{"scheduling.x-k8s.io/pod-group":"g"}`, ""),
 			podGroupOf("scheduling.x-k8s.io/v1alpha1", `"minMember":2`)}, "a/g 2/1", nil},
@@ -71,8 +77,10 @@ func TestPodsBecomeJobs(t *testing.T) {
 			podGroupOf("scheduling.k8s.io/v1alpha2", `"schedulingPolicy":{"gang":{"minCount":2}}`)}, "a/g 2/1", nil},
 		{"a native group that is no gang", []string{n8, kubePod("p", 1, "", "", native), kubePod("q", 1, "", "", native),
 			podGroupOf("scheduling.k8s.io/v1alpha2", `"schedulingPolicy":{"basic":{}}`)}, "a/p 1/1; a/q 1/1", nil},
-		{"pods that differ", []string{n8, kubePod("p", 4, "n", ownedByJob, ""), kubePod("q", 2, "n", ownedByJob, "")},
-			"a/j 6/2@n:[0 1 2 3 4 5]", []string{"different numbers of GPUs"}},
+		{"pods that differ", []string{n8, kubePod("p", 4, "n", inGroup("2"), ""), kubePod("q", 2, "n", inGroup("2"), "")},
+			"a/g 6/2@n:[0 1 2 3 4 5]", []string{"different numbers of GPUs"}},
+		{"pods that train together in other roles", []string{n8, kubePod("p", 1, "n", ownedByTraining, ""), kubePod("q", 2, "n", ownedByTraining, ""),
+			kubePod("r", 2, "n", ownedByTraining, "")}, "a/j 4/2@n:[0 1 2 3]; a/p 1/1@n:[4]", nil},
 		{"more than there is", []string{kubeNode("n", 2, ""), kubePod("p", 4, "n", "", "")}, "a/p 4/4@n:[0 1 2 3]", []string{"more GPUs than are allocatable"}},
 		{"a node that is not there", []string{n8, kubePod("p", 4, "m", "", "")}, "", []string{"a/p on m"}},
 		{"gates", []string{n8, kubePod("p", 4, "", "", `,"schedulingGates":[{"name":"x"}]`)}, "", []string{"scheduling gates, left out: 1, for example a/p"}},

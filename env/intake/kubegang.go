@@ -1,187 +1,171 @@
 package intake
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"time"
+	"strings"
 
-	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// podGroup is an object that defines a gang. least is 0 if its pods need not run together.
-type podGroup struct {
-	meta
-	native bool // the API of Kubernetes itself; otherwise that of the scheduler-plugins project
-	least  int64
+// groupAPIs are the APIs of PodGroups, each with the start of its versions.
+var groupAPIs = []struct{ api, group string }{
+	{pods.Native, "scheduling.k8s.io/"}, {pods.Plugins, "scheduling.x-k8s.io/"},
+	{pods.Volcano, "scheduling.volcano.sh/"}, {pods.KAI, "scheduling.run.ai/"},
 }
 
-const mostMembers = 1 << 16 // pods of a group
+const mostMembers = pods.MostMembers // pods of a group
 
-func readPodGroup(r *strictjson.Reader, native bool) *podGroup {
-	g := &podGroup{native: native}
-	count := func() int64 {
-		if r.Null() {
-			return 0
+// addGroup reads an object that defines a gang.
+func (k *kubeCluster) addGroup(r *strictjson.Reader, version string) {
+	api := ""
+	for _, known := range groupAPIs {
+		if strings.HasPrefix(version, known.group) {
+			api = known.api
 		}
-		return r.Number(1, mostMembers)
 	}
+	if api == "" {
+		k.told.add("PodGroups of an API that is not read, ignored", fmt.Sprintf("one of %q", version))
+		r.Skip()
+		return
+	}
+	m, o := readPodGroup(r, api)
+	k.groups[pods.Key{API: api, Namespace: m.namespace, Name: m.name}] = o
+}
+
+func readPodGroup(r *strictjson.Reader, api string) (m meta, o *pods.Object) {
+	var member, gang int64
+	var says, ganged, basic, spread bool
 	object(r, []string{"metadata", "spec"}, func(field string) {
 		if field == "metadata" {
-			g.meta = readMeta(r, func(string) bool { return false })
+			m = readMeta(r, func(string) bool { return false })
 			return
 		}
-		object(r, []string{"minMember", "schedulingPolicy"}, func(field string) {
-			if field == "minMember" {
-				g.least = count()
-				return
+		object(r, []string{"minMember", "schedulingPolicy", "schedulingConstraints"}, func(field string) {
+			switch {
+			case r.Null():
+			case field == "minMember":
+				member, says = r.Number(-mostMembers, 1<<32), true
+			case field == "schedulingConstraints":
+				spread = true
+				r.Skip()
+			default:
+				object(r, []string{"gang", "basic"}, func(policy string) {
+					switch {
+					case r.Null():
+					case policy == "basic":
+						basic = true
+						r.Skip()
+					default:
+						ganged = true
+						object(r, []string{"minCount"}, func(string) {
+							if !r.Null() {
+								gang = r.Number(-mostMembers, 1<<32)
+							}
+						})
+					}
+				})
 			}
-			object(r, []string{"gang"}, func(string) {
-				object(r, []string{"minCount"}, func(string) { g.least = count() })
-			})
 		})
 	})
-	return g
-}
-
-// gangKey identifies a gang. Pods are a gang by the group that they name or by their owner, and otherwise each by itself.
-type gangKey struct{ kind, namespace, name, uid string }
-
-// replicas are the kinds of owners whose pods serve independently of each other.
-var replicas = []string{"ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"}
-
-// gang is the pods that must run together.
-type gang struct {
-	gangKey
-	group      *podGroup // nil if there is none in the input
-	bound      []*pod
-	free       []*pod
-	terms      map[string]string // annotations of the group or of a pod
-	restricted *pod              // the pod whose constraints count: the first
-}
-
-// gangOf returns the key of the pod's gang.
-func (k *kubeCluster) gangOf(p *pod) gangKey {
-	alone := gangKey{"Pod", p.namespace, p.name, ""}
-	switch {
-	case p.group != "":
-		key := gangKey{"native group", p.namespace, p.group, ""}
-		if g := k.groups[key]; g != nil && g.least == 0 {
-			return alone
-		}
-		return key
-	case p.labels[groupLabel] != "":
-		return gangKey{"group", p.namespace, p.labels[groupLabel], ""}
-	case p.owner.uid != "" && !slices.Contains(replicas, p.owner.kind):
-		return gangKey{"owner", p.namespace, p.owner.name, p.owner.uid}
-	case p.labels[jobLabel] != "":
-		return gangKey{"owner", p.namespace, p.labels[jobLabel], ""}
+	title := "PodGroup " + m.title()
+	if api == pods.Native {
+		o = pods.NativeObject(title, ganged, basic, spread, gang)
+	} else {
+		o = pods.MemberObject(api, title, says, member)
 	}
-	return alone
+	o.Annotations = m.notes
+	return m, o
 }
 
-// gangs groups the pods with GPUs, in the order of their names.
+// gang is pods that must run together, as the scheduler clustergym-kube sees them.
+type gang struct {
+	*pods.Gang
+	bound, free []*pod // those with GPUs
+}
+
+// gangs groups the pods, in the order of their names. Pods without GPUs count if they name a group: their gang needs them.
 func (k *kubeCluster) gangs() (all []*gang) {
-	slices.SortFunc(k.pods, func(a, b *pod) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
-	known := map[gangKey]*gang{}
-	for _, p := range k.pods {
-		key := k.gangOf(p)
-		g := known[key]
-		if g == nil {
-			g = &gang{gangKey: key, group: k.groups[key], terms: map[string]string{}, restricted: p}
-			if g.group != nil {
-				maps.Copy(g.terms, g.group.notes)
+	objects := pods.Objects{}
+	for _, known := range groupAPIs {
+		objects[known.api] = func(namespace, name string) *pods.Object {
+			return k.groups[pods.Key{API: known.api, Namespace: namespace, Name: name}]
+		}
+	}
+	own := slices.Concat(k.pods, k.helpers)
+	read := make([]*pods.Pod, len(own))
+	for i, p := range own {
+		read[i] = p.neutral()
+		read[i].Index = i
+	}
+	of := func(list []*pods.Pod) (found []*pod) {
+		for _, p := range list {
+			if own[p.Index].workers() > 0 {
+				found = append(found, own[p.Index])
 			}
-			known[key] = g
+		}
+		return found
+	}
+	for _, c := range pods.Gangs(read, func(p *pods.Pod) pods.Group { return pods.Of(p, objects) },
+		func(p *pods.Pod) string { return own[p.Index].ask() }) {
+		g := &gang{c, of(c.Bound), of(c.Free)}
+		for _, p := range of(c.Gated) {
+			k.told.add("pods with scheduling gates, left out", p.title())
+		}
+		if len(g.bound)+len(g.free) > 0 {
 			all = append(all, g)
 		}
-		for note, value := range p.notes {
-			if _, said := g.terms[note]; !said {
-				g.terms[note] = value
-			}
-		}
-		if p.constraints.key() != g.restricted.constraints.key() {
-			k.told.add("pods with other node constraints than the first of their gang: those of the first count", p.title())
-		}
-		if p.node != "" {
-			g.bound = append(g.bound, p)
-		} else {
-			g.free = append(g.free, p)
-		}
 	}
+	k.tellApart(all)
 	return all
 }
 
-// title is the name of the gang's job.
-func (g *gang) title() string { return g.namespace + "/" + g.name }
+// replicas are the kinds of owners whose pods serve independently of each other.
+var replicas = []string{"", "ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"}
 
-// count returns a number of pods that users stated in an annotation, or 0.
-func (g *gang) count(note string, told *notes) int64 {
-	value, said := g.terms[note]
-	if !said {
-		return 0
-	}
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n < 1 || n > mostMembers {
-		told.add(fmt.Sprintf("annotations %s that are no whole number from 1 to %d, ignored", note, mostMembers),
-			fmt.Sprintf("%q of %s", value, g.title()))
-		return 0
-	}
-	return n
-}
-
-// describe fills in what users state about the gang.
-func (g *gang) describe(spec *cluster.JobSpec, told *notes) {
-	spec.Tenant, spec.Model = g.namespace, g.terms[modelNote]
-	if value, said := g.terms[estimateNote]; said {
-		d, err := time.ParseDuration(value)
-		if err != nil || d <= 0 || d > longestAge {
-			told.add("annotations "+estimateNote+" that are no duration above 0 and up to 50 years, such as 90m, ignored",
-				fmt.Sprintf("%q of %s", value, g.title()))
-			return
+// tellApart names the owners several of whose pods are each a job, because nothing says that they must run together.
+func (k *kubeCluster) tellApart(all []*gang) {
+	count := map[owner]int{}
+	for _, g := range all {
+		p := slices.Concat(g.bound, g.free)[0]
+		if g.API != pods.Alone || slices.Contains(replicas, p.owner.kind) {
+			continue
 		}
-		spec.Estimate = d
-	}
-}
-
-// least returns how many pods of the gang must run together: what its group says, or else all of them.
-func (g *gang) least(told *notes) int64 {
-	if g.group != nil && g.group.least > 0 {
-		return g.group.least
-	}
-	if g.kind == "group" || g.kind == "native group" {
-		if n := g.count(minMemberNote, told); n > 0 {
-			return n
+		if count[p.owner]++; count[p.owner] == 2 {
+			k.told.add("owners such as Jobs whose pods name no group: each pod is a job of its own, as it is for clustergym-kube (a gang needs "+
+				"a PodGroup, or the label "+pods.GroupLabel+" and the annotation "+pods.MinMemberNote+")",
+				p.owner.kind+" "+p.namespace+"/"+p.owner.name)
 		}
-		told.add("groups whose size neither a PodGroup in the input nor the annotation "+minMemberNote+
-			" tells: all their pods are taken to run together", g.title())
 	}
-	return int64(len(g.bound) + len(g.free))
 }
 
-// ask returns what each worker of some pods requests and how many workers must be on one server.
-func ask(pods []*pod, told *notes, title string) (a cluster.Amount, together int64, ok bool) {
-	ok = true
-	for _, p := range pods {
-		one, fits := perGPU(p.cpuMilli, p.memBytes, p.gpus)
-		ok = ok && fits
-		a.GPUMilli, a.CPUMilli, a.MemMiB = one.GPUMilli, max(a.CPUMilli, one.CPUMilli), max(a.MemMiB, one.MemMiB)
-		together = gcd(p.gpus, together)
+// termsOf reads what users state about a gang. What is wrong counts as not stated.
+func (k *kubeCluster) termsOf(g *gang, elastic bool) pods.Terms {
+	t, wrong := g.Terms(slices.Concat(g.Bound, g.Free), elastic)
+	for _, err := range wrong {
+		k.told.add("annotations that are wrong, ignored (clustergym-kube lets such gangs wait)", cut(err.Error()))
 	}
-	if slices.ContainsFunc(pods, func(p *pod) bool { return p.gpus != together }) {
-		told.add("gangs whose pods ask for different numbers of GPUs: only their largest common divisor is kept on one server", title)
+	if g.Other != 0 {
+		k.told.add("gangs whose pods state different numbers that must run together: the first counts",
+			fmt.Sprintf("%s: %d and %d", g.Title(), g.Least, g.Other))
 	}
-	return a, together, ok
+	return t
 }
 
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
+// neutral returns what decides about the pod's gang.
+func (p *pod) neutral() *pods.Pod {
+	return &pods.Pod{
+		Namespace: p.namespace, Name: p.name, Labels: p.labels, Annotations: p.notes, Group: p.group,
+		Owner: pods.Owner{Kind: p.owner.kind, Name: p.owner.name, UID: p.owner.uid},
+		Bound: p.node != "", Gated: p.gated, Succeeded: p.phase == "Succeeded",
 	}
-	return a
 }
+
+// ask is a text that is equal for pods that ask for the same.
+func (p *pod) ask() string {
+	return fmt.Sprint(p.gpus, p.fraction.Milli, p.fraction.Devices, p.cpuMilli, p.memBytes, p.constraints.key())
+}
+
+// workers are the GPUs of the pod, whole or shared.
+func (p *pod) workers() int64 { return max(p.gpus, int64(p.fraction.Devices)) }

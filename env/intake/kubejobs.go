@@ -1,79 +1,131 @@
 package intake
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
-// jobsOf returns the jobs of a gang: one that runs, with the gang's pods that are bound, and one that waits, with the others. A
-// gang of a group whose pods have one GPU each is one elastic job, if enough of its pods are bound.
-func (k *kubeCluster) jobsOf(g *gang, where *places) (jobs []job) {
-	need := g.least(&k.told)
-	if have := int64(len(g.bound) + len(g.free)); len(g.bound) == 0 && have < need {
-		k.told.add("gangs that wait for pods that do not exist yet, left out", g.title())
+// jobsOf returns the jobs of a gang. If as many of its pods are bound as must run together, it runs, and may grow by its other pods.
+// If fewer are, these hold their GPUs, and the pods that it lacks are a waiting job.
+func (k *kubeCluster) jobsOf(g *gang, where *places) []job {
+	need := g.Need()
+	if g.Err != nil {
+		k.told.add("gangs whose size is not known (is their PodGroup in the list of kubectl get?): all their pods are taken to run together",
+			cut(g.Title()+", "+g.Err.Error()))
+		need = int32(len(g.Bound) + len(g.Free) + len(g.Gated))
+	}
+	whole := slices.Concat(g.bound, g.free)
+	elastic := g.Err == nil && g.Elastic(1) && !slices.ContainsFunc(whole, func(p *pod) bool { return p.gpus != 1 })
+	t := k.termsOf(g, elastic)
+	switch bound := int32(len(g.Bound)); {
+	case bound >= need:
+		return k.runningJobs(g, need, elastic, t, where)
+	case elastic:
+		_, least, _ := t.Size(need, bound+int32(len(g.Free)), bound, false)
+		need = max(need, least)
+	}
+	switch have := int32(len(g.Bound) + len(g.Free)); {
+	case len(g.Bound) > 0:
+		return k.partialJobs(g, need-int32(len(g.Bound)), t, where)
+	case have < need && have+int32(len(g.Gated)) >= need:
+		k.told.add("gangs that wait for pods with scheduling gates, left out", g.Title())
+		return nil
+	case have < need:
+		k.told.add("gangs that wait for pods that do not exist yet, left out",
+			fmt.Sprintf("%s: %d of %d", g.Title(), have, need))
 		return nil
 	}
-	if whole, ok := k.elastic(g, need, where); ok {
-		return whole
-	}
-	if len(g.bound) > 0 {
-		jobs = k.jobOf(jobs, g, g.title(), g.bound, where)
-	}
-	if len(g.free) > 0 {
-		title := g.title()
-		if len(g.bound) > 0 {
-			k.told.add("gangs of which only some pods run: the other pods are a waiting job of their own", title)
-			title += " (waiting)"
-		}
-		jobs = k.jobOf(jobs, g, title, g.free, where)
+	jobs := k.jobOf(nil, g, g.Title(), g.free, need, t, where)
+	if elastic && len(jobs) > 0 {
+		jobs[0].size(t.Size(need, int32(len(g.free)), 0, false))
 	}
 	return jobs
 }
 
-// elastic returns the job of a gang that may run with fewer or more pods than it has. ok is false if it is not such a gang.
-func (k *kubeCluster) elastic(g *gang, need int64, where *places) (jobs []job, ok bool) {
-	own, bound := slices.Concat(g.bound, g.free), int64(len(g.bound))
-	single := !slices.ContainsFunc(own, func(p *pod) bool { return p.gpus != 1 })
-	if g.kind != "group" && g.kind != "native group" || !single || bound > 0 && bound < need {
-		return nil, false
+// size sets the workers of a job whose pods have one GPU each.
+func (j *job) size(workers, least, most int32) {
+	if j.Workers = workers; least != most {
+		j.MinWorkers, j.MaxWorkers = least, most
 	}
-	least, most := max(need, g.count(minWorkersNote, &k.told)), g.count(maxWorkersNote, &k.told)
-	if most == 0 {
-		most = int64(len(own))
-	}
-	if bound > 0 {
-		least, most = min(least, bound), max(most, bound)
-	}
-	if most = max(most, least); least == most && bound > 0 && len(g.free) > 0 {
-		return nil, false
-	}
-	if jobs = k.jobOf(nil, g, g.title(), own, where); len(jobs) == 0 {
-		return nil, true
-	}
-	spec := &jobs[0].JobSpec
-	spec.Workers = int32(min(max(int64(len(own)), least), most))
-	if least != most {
-		spec.MinWorkers, spec.MaxWorkers = int32(least), int32(most)
-	}
-	return jobs, true
 }
 
-// jobOf appends the job of some pods of a gang. The job runs on the nodes of those pods that are bound.
-func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, pods []*pod, where *places) []job {
-	workers := int64(0)
-	for _, p := range pods {
-		workers += p.gpus
+// runningJobs returns the job of a gang that runs. An elastic one may grow by its pods that wait. Otherwise each of them is a job of
+// its own, as it is for the scheduler, and named as there.
+func (k *kubeCluster) runningJobs(g *gang, need int32, elastic bool, t pods.Terms, where *places) []job {
+	fit := slices.DeleteFunc(slices.Clone(g.free), func(p *pod) bool {
+		differs := len(g.bound) > 0 && p.ask() != g.bound[0].ask()
+		if differs {
+			k.told.add("waiting pods that differ from those of their gang that run, left out", p.title())
+		}
+		return differs
+	})
+	all := g.bound
+	workers, least, most := t.Size(need, int32(len(g.bound)+len(fit)), int32(len(g.bound)), true)
+	if elastic {
+		all = slices.Concat(g.bound, fit)
 	}
-	j, ok := k.draft(g, title, pods, workers)
+	jobs := k.jobOf(nil, g, g.Title(), all, need, t, where)
+	switch {
+	case !elastic:
+		return k.surplus(jobs, g, fit, t, where)
+	case len(jobs) > 0:
+		jobs[0].size(workers, least, most)
+	}
+	if least == most && len(fit) > 0 {
+		k.told.add("waiting pods beyond the most that their running gang can use, left out", fit[0].title())
+	}
+	return jobs
+}
+
+// surplus appends a job for each pod by which a running gang may grow.
+func (k *kubeCluster) surplus(jobs []job, g *gang, free []*pod, t pods.Terms, where *places) []job {
+	for _, p := range free {
+		k.told.add("gangs that run and have more pods: each of these is a waiting job of its own", p.title())
+		jobs = k.jobOf(jobs, g, g.Title()+"/"+p.name, []*pod{p}, 1, t, where)
+	}
+	return jobs
+}
+
+// partialJobs returns the job of the pods that hold GPUs of a gang that cannot run yet, and the waiting job of the pods that it lacks,
+// if they exist.
+func (k *kubeCluster) partialJobs(g *gang, lacks int32, t pods.Terms, where *places) []job {
+	k.told.add("gangs of which too few pods run: these count as a running job, and the pods that they lack as a waiting one", g.Title())
+	jobs := []job{}
+	if len(g.bound) > 0 {
+		jobs = k.jobOf(jobs, g, g.Title(), g.bound, 1, t, where)
+	}
+	if rest := g.free[:min(int(lacks), len(g.free))]; int(lacks) <= len(g.Free) && len(rest) > 0 {
+		jobs = k.jobOf(jobs, g, g.Title()+"/"+rest[0].name, rest, int32(len(rest)), t, where)
+	}
+	return jobs
+}
+
+// jobOf appends the job of some pods of a gang, of which need must run together. The job runs on the nodes of those pods that are
+// bound, from the time by which as many as it needs had started, and waits since as many as it needs exist.
+func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, own []*pod, need int32, t pods.Terms, where *places) []job {
+	if len(own) == 0 {
+		return jobs
+	}
+	workers, named, runs := int64(0), pods.JobName(title, ""), false
+	var made, started []time.Time
+	for _, p := range own {
+		workers += p.workers()
+		made = append(made, p.created)
+		runs = runs || p.node != ""
+	}
+	j, ok := k.draft(named, own, workers, t, runs)
 	if !ok {
 		return jobs
 	}
-	j.Tenant = k.tenantOf(g)
-	on := map[*node]*amounts{}
-	for _, p := range pods {
-		j.submit = later(j.submit, p.created)
+	j.api, j.Tenant = g.API, k.tenantOf(own[0])
+	on := map[*node]*held{}
+	for _, p := range own {
 		n := k.nodes[p.node]
 		if n == nil {
 			continue
@@ -81,44 +133,113 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, pods []*pod, wher
 		if p.started.IsZero() { // the kubelet has not seen it yet
 			p.started = k.Now
 		}
-		j.start = later(j.start, p.started)
+		started = append(started, p.started)
 		if on[n] == nil {
-			on[n] = &amounts{}
+			on[n] = &held{}
 		}
-		on[n].add(amounts{gpus: p.gpus, cpuMilli: p.cpuMilli, memBytes: p.memBytes})
+		on[n].add(amounts{gpus: p.workers(), cpuMilli: p.cpuMilli, memBytes: p.memBytes})
+		on[n].shared = append(on[n].shared, p.fraction.Shared...)
 	}
-	for n, a := range on {
-		each, _ := perGPU(a.cpuMilli, a.memBytes, a.gpus) // fits, as it is at most the request
-		j.pieces = append(j.pieces, piece{Piece: cluster.Piece{Server: n.id, Workers: int32(a.gpus), Amount: each}})
+	j.submit, j.start = nth(made, need), nth(started, need)
+	for n, h := range on {
+		each, _ := perGPU(h.cpuMilli, h.memBytes, h.gpus) // fits, as it is at most the request
+		each.GPUMilli = j.Request.GPUMilli
+		j.pieces = append(j.pieces, piece{Piece: cluster.Piece{Server: n.id, Workers: int32(h.gpus), Amount: each}, shared: h.shared})
 	}
 	slices.SortFunc(j.pieces, func(a, b piece) int { return int(a.Server - b.Server) })
 	if len(j.pieces) > 0 {
 		const what = "running jobs whose GPU indices Kubernetes does not report: the lowest free ones are assigned"
-		k.told.add(what, title)
+		k.told.add(what, named)
 	}
-	j.Where = where.of(g.restricted, j.pieces, &k.told)
+	if slices.ContainsFunc(own, func(p *pod) bool { return p.constraints.key() != own[0].constraints.key() }) {
+		k.told.add("gangs whose pods have different node constraints: those of the first count", named)
+	}
+	j.Where = where.of(own[0], j.pieces, &k.told)
 	return append(jobs, j)
 }
 
-// draft returns a job of so many workers, with what the pods request and what users state about the gang. ok is false if a
-// snapshot cannot represent it.
-func (k *kubeCluster) draft(g *gang, title string, pods []*pod, workers int64) (j job, ok bool) {
-	request, together, ok := ask(pods, &k.told, title)
-	if !ok || workers > cluster.MaxServers*cluster.MaxGPUs/2 {
+// held is what a job holds on a node, and the names of the GPUs that it shares there.
+type held struct {
+	amounts
+	shared []string
+}
+
+// nth returns the time by which n of some things had happened, or all of them if they are fewer; the zero time if there are none.
+func nth(times []time.Time, n int32) time.Time {
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times[min(max(int(n), 1), len(times))-1]
+}
+
+// draft returns a job of so many workers, with what the pods request and what users state. ok is false if it waits and a snapshot
+// cannot represent it. One that runs asks for the most that a snapshot can represent.
+func (k *kubeCluster) draft(title string, own []*pod, workers int64, t pods.Terms, runs bool) (j job, ok bool) {
+	request, together, ok := ask(own, &k.told, title)
+	switch {
+	case workers > cluster.MaxServers*cluster.MaxGPUs/2 || !ok && !runs:
 		k.told.add("jobs with more CPU or memory for each GPU, or with more GPUs, than a snapshot can represent, left out", title)
 		return job{}, false
+	case !ok:
+		k.told.add("running jobs with more CPU or memory for each GPU than a snapshot can represent: the most that it can is taken", title)
 	}
-	j.JobSpec = cluster.JobSpec{Name: title, Workers: int32(workers), Request: request}
+	j.JobSpec = cluster.JobSpec{Name: title, Workers: int32(workers), Request: request, Model: t.Model, Estimate: t.Estimate}
 	if together > 1 {
 		j.Tensor = int32(together)
 	}
-	g.describe(&j.JobSpec, &k.told)
 	return j, true
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// ask returns what each worker of some pods requests and how many workers must be on one server.
+func ask(own []*pod, told *notes, title string) (a cluster.Amount, together int64, ok bool) {
+	ok = true
+	for _, p := range own {
+		one, fits := perGPU(p.cpuMilli, p.memBytes, p.workers())
+		ok = ok && fits
+		a.CPUMilli, a.MemMiB = max(a.CPUMilli, one.CPUMilli), max(a.MemMiB, one.MemMiB)
+		a.GPUMilli = max(a.GPUMilli, p.milli())
+		together = gcd(p.workers(), together)
+	}
+	if slices.ContainsFunc(own, func(p *pod) bool { return p.workers() != together }) {
+		told.add("gangs whose pods ask for different numbers of GPUs: only their largest common divisor is kept on one server", title)
+	}
+	if slices.ContainsFunc(own, func(p *pod) bool { return p.milli() != a.GPUMilli }) {
+		told.add("gangs whose pods ask for different parts of a GPU: the largest is taken for each", title)
+	}
+	return a, together, ok
+}
+
+// milli is what the pod asks of each of its GPUs, in thousandths.
+func (p *pod) milli() int32 {
+	if p.fraction.Devices > 0 {
+		return p.fraction.Milli
+	}
+	return cluster.WholeGPU
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
 	}
 	return a
+}
+
+// rename gives the jobs of groups of different APIs that have the same name different ones, as the scheduler does.
+func rename(jobs []job) {
+	order := make([]*job, len(jobs))
+	for i := range jobs {
+		order[i] = &jobs[i]
+	}
+	slices.SortStableFunc(order, func(a, b *job) int {
+		return cmp.Or(a.submit.Compare(b.submit), cmp.Compare(a.Name, b.Name), cmp.Compare(a.api, b.api))
+	})
+	named := map[string]bool{}
+	for _, j := range order {
+		title := j.Name
+		for n := 1; named[j.Name]; n++ {
+			j.Name = pods.JobName(title, j.api+strings.Repeat("'", n-1))
+		}
+		named[j.Name] = true
+	}
 }

@@ -1,40 +1,20 @@
 package intake
 
 import (
-	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// The keys by which pods name their gangs and users tell what they know; clustergym-kube reads the same.
-const (
-	groupLabel     = "scheduling.x-k8s.io/pod-group"
-	jobLabel       = "batch.kubernetes.io/job-name"
-	poolLabel      = "clustergym.dev/pool" // on nodes
-	minMemberNote  = "clustergym.dev/min-member"
-	minWorkersNote = "clustergym.dev/min-workers"
-	maxWorkersNote = "clustergym.dev/max-workers"
-	estimateNote   = "clustergym.dev/estimate"
-	modelNote      = "clustergym.dev/model"
-)
-
-// podLabels are the labels of pods that count.
-var podLabels = []string{groupLabel, jobLabel, queueLabel, localQueueLabel, clusterQueueLabel}
-
-func isNote(key string) bool {
-	switch key {
-	case minMemberNote, minWorkersNote, maxWorkersNote, estimateNote, modelNote:
-		return true
-	}
-	return false
-}
+const poolLabel = "clustergym.dev/pool" // on nodes
 
 // meta is the metadata of an object.
 type meta struct {
 	name, namespace string
+	uid             string
 	labels          map[string]string
-	notes           map[string]string // annotations for which isNote is true
+	notes           map[string]string // annotations that package pods reads
 	created         time.Time
 	deleting        bool
 	owner           owner
@@ -51,7 +31,7 @@ func (m *meta) title() string {
 }
 
 var metaFields = []string{
-	"name", "namespace", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "ownerReferences",
+	"name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "ownerReferences",
 }
 
 // readMeta reads the metadata of an object. It keeps the labels that are wanted.
@@ -62,10 +42,12 @@ func readMeta(r *strictjson.Reader, label func(string) bool) (m meta) {
 			m.name = name(r)
 		case "namespace":
 			m.namespace = name(r)
+		case "uid":
+			m.uid = name(r)
 		case "labels":
 			m.labels = wanted(r, label)
 		case "annotations":
-			m.notes = wanted(r, isNote)
+			m.notes = wanted(r, pods.Reads)
 		case "creationTimestamp":
 			m.created = moment(r)
 		case "deletionTimestamp":
@@ -95,12 +77,13 @@ func readMeta(r *strictjson.Reader, label func(string) bool) (m meta) {
 	return m
 }
 
-// pod is a pod that has not ended.
+// pod is a pod that has not failed.
 type pod struct {
 	meta
 	amounts
-	node        string // "" if it waits
-	group       string // its PodGroup of Kubernetes itself
+	fraction    pods.Fraction // zero if it asks for whole GPUs
+	node        string        // "" if it waits
+	group       string        // its PodGroup of Kubernetes itself
 	phase       string
 	gated       bool
 	claims      bool // it asks for devices by resource claims
@@ -118,7 +101,7 @@ func (c *Kubectl) readPod(r *strictjson.Reader) *pod {
 	object(r, []string{"metadata", "spec", "status"}, func(field string) {
 		switch field {
 		case "metadata":
-			p.meta = readMeta(r, func(key string) bool { return slices.Contains(podLabels, key) })
+			p.meta = readMeta(r, pods.Reads)
 		case "spec":
 			c.readPodSpec(r, p)
 		case "status":
@@ -132,7 +115,7 @@ func (c *Kubectl) readPod(r *strictjson.Reader) *pod {
 }
 
 func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
-	var run, sidecars, peak, overhead, whole amounts
+	var run, sidecars, peak, overhead, whole, wholeLimit amounts
 	object(r, podFields, func(field string) {
 		switch field {
 		case "nodeName":
@@ -155,7 +138,7 @@ func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
 		case "overhead":
 			overhead = c.amounts(r)
 		case "resources":
-			whole = c.requests(r)
+			whole, wholeLimit = c.resources(r)
 		case "schedulingGates":
 			list(r, func(int) { p.gated = true; r.Skip() })
 		case "schedulingGroup":
@@ -168,12 +151,7 @@ func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
 	})
 	run.add(sidecars)
 	run.atLeast(peak)
-	if whole.saysCPU {
-		run.cpuMilli = whole.cpuMilli
-	}
-	if whole.saysMem {
-		run.memBytes = whole.memBytes
-	}
+	run.wholly(whole, wholeLimit)
 	run.add(overhead)
 	p.amounts = run
 }
@@ -183,7 +161,9 @@ func (c *Kubectl) container(r *strictjson.Reader) (a amounts, stays bool) {
 	object(r, []string{"resources", "restartPolicy"}, func(field string) {
 		switch field {
 		case "resources":
-			a = c.requests(r)
+			var limit amounts
+			a, limit = c.resources(r)
+			a.orElse(limit)
 		case "restartPolicy":
 			stays = name(r) == "Always"
 		}
@@ -191,9 +171,15 @@ func (c *Kubectl) container(r *strictjson.Reader) (a amounts, stays bool) {
 	return a, stays
 }
 
-func (c *Kubectl) requests(r *strictjson.Reader) (a amounts) {
-	object(r, []string{"requests"}, func(string) { a = c.amounts(r) })
-	return a
+func (c *Kubectl) resources(r *strictjson.Reader) (requests, limits amounts) {
+	object(r, []string{"requests", "limits"}, func(field string) {
+		if field == "requests" {
+			requests = c.amounts(r)
+		} else {
+			limits = c.amounts(r)
+		}
+	})
+	return requests, limits
 }
 
 func (p *pod) readStatus(r *strictjson.Reader) {

@@ -72,9 +72,9 @@ func quantity(r *strictjson.Reader, scale, most int64) (n int64, exact bool) {
 
 // amounts are resources that a pod requests or a node has.
 type amounts struct {
-	gpus, cpuMilli, memBytes int64
-	saysCPU, saysMem         bool
-	others                   []string // further resources with a slash in their names, above 0
+	gpus, cpuMilli, memBytes  int64
+	saysGPU, saysCPU, saysMem bool
+	others                    []string // further resources with a slash in their names, above 0
 }
 
 // amounts reads a list of resources.
@@ -86,6 +86,7 @@ func (c *Kubectl) amounts(r *strictjson.Reader) (a amounts) {
 		switch {
 		case resource == c.GPU:
 			exact := false
+			a.saysGPU = true
 			if a.gpus, exact = quantity(r, 1, cluster.MaxGPUs+1); !exact || a.gpus > cluster.MaxGPUs {
 				r.Bad("", strconv.Quote(resource), fmt.Sprintf("a whole number of GPUs from 0 to %d", cluster.MaxGPUs))
 			}
@@ -109,11 +110,45 @@ func (c *Kubectl) amounts(r *strictjson.Reader) (a amounts) {
 // add adds the resources of another part of the same pod.
 func (a *amounts) add(b amounts) {
 	a.gpus, a.cpuMilli, a.memBytes = a.gpus+b.gpus, a.cpuMilli+b.cpuMilli, a.memBytes+b.memBytes
-	a.others = append(a.others, b.others...)
+	a.says(b)
 }
 
 // atLeast raises each resource to that of b.
 func (a *amounts) atLeast(b amounts) {
 	a.gpus, a.cpuMilli, a.memBytes = max(a.gpus, b.gpus), max(a.cpuMilli, b.cpuMilli), max(a.memBytes, b.memBytes)
+	a.says(b)
+}
+
+func (a *amounts) says(b amounts) {
+	a.saysGPU, a.saysCPU, a.saysMem = a.saysGPU || b.saysGPU, a.saysCPU || b.saysCPU, a.saysMem || b.saysMem
 	a.others = append(a.others, b.others...)
+}
+
+// orElse sets the requests that a container does not state to its limits, as the API server does.
+func (a *amounts) orElse(limit amounts) {
+	if !a.saysGPU {
+		a.gpus = limit.gpus
+	}
+	if !a.saysCPU {
+		a.cpuMilli = limit.cpuMilli
+	}
+	if !a.saysMem {
+		a.memBytes = limit.memBytes
+	}
+	a.says(limit)
+}
+
+// wholly sets CPU and memory to what the pod as a whole requests. Its limits count where neither the pod nor a container states a
+// request.
+func (a *amounts) wholly(request, limit amounts) {
+	if request.saysCPU {
+		a.cpuMilli = request.cpuMilli
+	} else if !a.saysCPU && limit.saysCPU {
+		a.cpuMilli = limit.cpuMilli
+	}
+	if request.saysMem {
+		a.memBytes = request.memBytes
+	} else if !a.saysMem && limit.saysMem {
+		a.memBytes = limit.memBytes
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
@@ -15,13 +16,6 @@ import (
 // snapshot has one quota for each tenant, so a cohort is a tenant, with the quotas of all its queues together, and so is a queue
 // without a cohort. Jobs that Kueue has not admitted yet have no pods, or pods with scheduling gates: their Workloads tell what
 // they ask for.
-
-// The labels by which pods name their queue: by users, and by Kueue.
-const (
-	queueLabel        = "kueue.x-k8s.io/queue-name"
-	localQueueLabel   = "kueue.x-k8s.io/local-queue-name"
-	clusterQueueLabel = "kueue.x-k8s.io/cluster-queue-name"
-)
 
 // kueue is the objects of Kueue in the input.
 type kueue struct {
@@ -201,19 +195,6 @@ func (k *kubeCluster) queueOf(namespace, local, admitted string) *clusterQueue {
 	return k.kueue.queues[cmp.Or(admitted, k.kueue.local[[2]string{namespace, local}])]
 }
 
-// tenantOf returns the tenant of a gang: that of its queue, or else its namespace.
-func (k *kubeCluster) tenantOf(g *gang) string {
-	p := g.restricted
-	local, admitted := cmp.Or(p.labels[queueLabel], p.labels[localQueueLabel]), p.labels[clusterQueueLabel]
-	if w := k.kueue.owners[p.owner.uid]; w != nil && p.owner.uid != "" {
-		local, admitted = cmp.Or(local, w.queue), cmp.Or(admitted, w.admitted)
-	}
-	if q := k.queueOf(p.namespace, local, admitted); q != nil {
-		return q.tenant()
-	}
-	return p.namespace
-}
-
 // quotas returns the quota of each tenant that has one.
 func (k *kubeCluster) quotas(jobs []job) []cluster.Quota {
 	gpus, covers := map[string]int64{}, map[string]bool{}
@@ -264,36 +245,40 @@ func (k *kubeCluster) waiting(where *places) (jobs []job) {
 
 // workloadJob returns the job of a Workload that waits, none if it asks for no GPUs.
 func (k *kubeCluster) workloadJob(w *workload, where *places) []job {
-	g := &gang{gangKey: gangKey{"owner", w.namespace, cmp.Or(w.owner.name, w.name), w.owner.uid}, terms: map[string]string{}}
-	var pods []*pod
-	workers, title := int64(0), g.title()
+	var own []*pod
+	workers, stated := int64(0), map[string]string{}
 	for i := range w.sets {
 		s := &w.sets[i]
 		if s.gpus == 0 || s.count == 0 {
 			continue
 		}
-		pods = append(pods, &s.pod)
+		own = append(own, &s.pod)
 		workers += s.gpus * s.count
-		maps.Copy(g.terms, s.notes)
+		maps.Copy(stated, s.notes)
 	}
-	if len(pods) == 0 {
+	if len(own) == 0 {
 		return nil
 	}
-	maps.Copy(g.terms, w.notes)
-	j, ok := k.draft(g, title, pods, workers)
+	maps.Copy(stated, w.notes)
+	g := &gang{Gang: &pods.Gang{Group: pods.Group{
+		Key: pods.Key{API: "Workload", Namespace: w.namespace, Name: cmp.Or(w.owner.name, w.name)}, Least: 1, Annotations: stated,
+	}}}
+	title := pods.JobName(g.Title(), "")
+	j, ok := k.draft(title, own, workers, k.termsOf(g, false), false)
 	if !ok {
 		return nil
 	}
-	j.submit = w.created
+	j.api, j.submit = g.API, w.created
 	if q := k.queueOf(w.namespace, w.queue, ""); q != nil {
 		j.Tenant = q.tenant()
 	} else {
+		j.Tenant = w.namespace
 		k.told.add("Workloads whose queue is not in the input: taken to have no quota", fmt.Sprintf("%s of queue %q", title, w.queue))
 	}
-	for _, field := range pods[0].constraints.others {
+	for _, field := range own[0].constraints.others {
 		k.told.add("pods whose required "+field+" a snapshot cannot represent", title)
 	}
-	j.Where = where.of(pods[0], nil, &k.told)
+	j.Where = where.of(own[0], nil, &k.told)
 	return []job{j}
 }
 

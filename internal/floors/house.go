@@ -71,6 +71,7 @@ func house() rules {
 			{1, "coordgraph", "a dynamic coordination graph and its payoffs, with gradients; knows nothing of clusters"},
 			{1, "baselines/forest", "random forests"},
 			{1, "checkpoints", "tensors in files, the atomic store, policy bundles"},
+			{1, "env/pods", "which pods of Kubernetes are one gang, and what users state about it"},
 			{1, "env/trace/fetch", "gets the public traces over HTTP, checked"},
 			{1, "env/cluster", "a cluster at one instant: state, transaction, feasibility, forecast, snapshot"},
 

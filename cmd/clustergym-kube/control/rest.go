@@ -108,7 +108,7 @@ func (r *round) surplus() {
 
 // most returns the highest number of pods that a running gang can use.
 func most(j *mirror.Job) int32 {
-	if j.PodGPUs > 1 { // its specification is rigid
+	if j.PodGPUs > 1 || j.Group.Open { // its specification is rigid
 		return int32(len(j.Bound) + len(j.Free))
 	}
 	return j.Spec.Most()

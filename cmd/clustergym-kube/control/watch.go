@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // watch contains the API server's objects as far as the informers have received them.
@@ -37,8 +39,6 @@ type watch struct {
 	synced  []cache.InformerSynced
 	start   func(stop <-chan struct{})
 }
-
-var crdGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
 
 // newWatch prepares informers for everything that a round reads. It asks the server once which APIs for pod groups it has.
 func newWatch(c *Config) (*watch, error) {
@@ -66,19 +66,12 @@ func newWatch(c *Config) (*watch, error) {
 		watched, w.groups.Native = append(watched, groups.Informer()), &gang.Native{Lister: groups.Lister()}
 	}
 	w.start = func(stop <-chan struct{}) { all.Start(stop); own.Start(stop) }
-	if slices.Contains(apis, gang.CRDVersion) {
-		factory := dynamicinformer.NewDynamicSharedInformerFactory(c.Dynamic, 0)
-		groups := factory.ForResource(crdGroups)
-		watched = append(watched, groups.Informer())
-		w.groups.CRD = &gang.CRD{Get: func(namespace, name string) *unstructured.Unstructured {
-			object, err := groups.Lister().ByNamespace(namespace).Get(name)
-			if err != nil {
-				return nil // the lister's only error: there is no such group
-			}
-			return object.(*unstructured.Unstructured)
-		}}
-		typed := w.start
-		w.start = func(stop <-chan struct{}) { typed(stop); factory.Start(stop) }
+	for version, into := range map[string]**gang.CRD{
+		gang.CRDVersion: &w.groups.CRD, pods.Volcano: &w.groups.Volcano, pods.KAI: &w.groups.KAI,
+	} {
+		if slices.Contains(apis, version) {
+			watched = append(watched, w.watchGroups(c.Dynamic, version, into))
+		}
 	}
 	for _, informer := range watched {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -90,6 +83,23 @@ func newWatch(c *Config) (*watch, error) {
 	}
 	c.Log.Info("watching", "group_apis", apis)
 	return w, nil
+}
+
+// watchGroups prepares the informer for the PodGroups of a version that a CustomResourceDefinition defines.
+func (w *watch) watchGroups(client dynamic.Interface, version string, into **gang.CRD) cache.SharedIndexInformer {
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	of, _ := schema.ParseGroupVersion(version) // a constant
+	groups := factory.ForResource(of.WithResource("podgroups"))
+	*into = &gang.CRD{Version: version, Get: func(namespace, name string) *unstructured.Unstructured {
+		object, err := groups.Lister().ByNamespace(namespace).Get(name)
+		if err != nil {
+			return nil // the lister's only error: there is no such group
+		}
+		return object.(*unstructured.Unstructured)
+	}}
+	informer, before := groups.Informer(), w.start
+	w.start = func(stop <-chan struct{}) { before(stop); factory.Start(stop) }
+	return informer
 }
 
 // bare removes the managed fields, which are a large part of an object and which nobody reads.

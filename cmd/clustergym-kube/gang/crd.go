@@ -1,55 +1,52 @@
 package gang
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clustergym/clustergym/env/pods"
 )
 
-// CRDVersion is the version of the scheduler-plugins project's PodGroup that CRD reads.
-const CRDVersion = "scheduling.x-k8s.io/v1alpha1"
+// CRDVersion is the version of the scheduler-plugins project's PodGroup.
+const CRDVersion = pods.Plugins
 
-// CRD reads the scheduler-plugins project's PodGroup that a pod names in the label Label. The group's MinCount is spec.minMember.
+// CRD reads PodGroups that a CustomResourceDefinition defines: their size is spec.minMember. As a Source it reads those of the
+// scheduler-plugins project.
 type CRD struct {
-	Get func(namespace, name string) *unstructured.Unstructured // returns nil if there is none
+	Get     func(namespace, name string) *unstructured.Unstructured // returns nil if there is none
+	Version string                                                  // "" for CRDVersion
 }
 
 // Of implements Source.
-func (c *CRD) Of(pod *corev1.Pod) (Group, bool, error) {
-	name := pod.Labels[Label]
-	if name == "" {
-		return Group{}, false, nil
-	}
-	g := Group{Namespace: pod.Namespace, Name: name, MinCount: 1}
-	object := c.Get(pod.Namespace, name)
+func (c *CRD) Of(pod *corev1.Pod) (Group, bool, error) { return finders{CRDVersion: c.find}.of(pod) }
+
+func (c *CRD) find(namespace, name string) (*pods.Object, *corev1.ObjectReference) {
+	object := c.Get(namespace, name)
 	if object == nil {
-		return g, true, fmt.Errorf("%s: label %s is %q, want the name of a PodGroup of %s that exists",
-			title("pod", pod.Namespace, pod.Name), Label, name, CRDVersion)
+		return nil, nil
 	}
-	g.Ref = &corev1.ObjectReference{
-		APIVersion: CRDVersion, Kind: "PodGroup", Namespace: pod.Namespace, Name: name, UID: object.GetUID(),
-	}
-	g.Annotations = object.GetAnnotations()
-	least, err := minMember(object, title("PodGroup", pod.Namespace, name))
-	g.MinCount = max(least, 1)
-	return g, true, err
+	o := c.read(object, fmt.Sprintf("PodGroup %s/%s", namespace, name))
+	o.Annotations = object.GetAnnotations()
+	return o, &corev1.ObjectReference{Kind: "PodGroup", Namespace: namespace, Name: name, UID: object.GetUID()}
 }
 
-func minMember(object *unstructured.Unstructured, me string) (int32, error) {
-	const field = "spec.minMember"
+func (c *CRD) read(object *unstructured.Unstructured, me string) *pods.Object {
+	version := cmp.Or(c.Version, CRDVersion)
 	v, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "minMember")
-	if err != nil || !found {
-		return 0, fmt.Errorf("%s: %s is missing, want a whole number from 1 to %d", me, field, mostMembers)
+	if err != nil || !found || v == nil {
+		return pods.MemberObject(version, me, false, 0)
 	}
 	switch n := v.(type) {
 	case int64:
-		return count(me, field, n)
+		return pods.MemberObject(version, me, true, n)
 	case float64:
 		if n == math.Trunc(n) && math.Abs(n) <= math.MaxInt32 {
-			return count(me, field, int64(n))
+			return pods.MemberObject(version, me, true, int64(n))
 		}
 	}
-	return 0, fmt.Errorf("%s: %s is %v, want a whole number from 1 to %d", me, field, v, mostMembers)
+	return &pods.Object{Err: fmt.Errorf("%s: spec.minMember is %v, want a whole number from 1 to %d", me, v, mostMembers)}
 }

@@ -7,12 +7,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+
+	"github.com/clustergym/clustergym/env/pods"
 )
 
-// Discover returns which of NativeVersion and CRDVersion the server has, in that order.
+// Discover returns which APIs for groups the server has: of NativeVersion, CRDVersion, pods.Volcano and pods.KAI, in that order.
 func Discover(client discovery.ServerResourcesInterface) ([]string, error) {
 	var served []string
-	for _, version := range []string{NativeVersion, CRDVersion} {
+	for _, version := range []string{NativeVersion, CRDVersion, pods.Volcano, pods.KAI} {
 		list, err := client.ServerResourcesForGroupVersion(version)
 		switch {
 		case apierrors.IsNotFound(err):

@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // plan is what the builder stores about a Job besides the Job itself.
 type plan struct {
-	gangKey
+	pods.Key
 	created time.Time
 	pod     *corev1.Pod        // any pod of the gang
 	nodes   string             // see ask.nodes
@@ -33,15 +34,15 @@ type piece struct {
 // classify puts the pods of a gang into Jobs, Partial, Refused or Waiting. Pods with scheduling gates always go to Waiting.
 func (b *builder) classify(c *podGang) {
 	b.takeAll(b.ending(c))
-	need := max(c.group.MinCount-c.succeeded(), 1)
-	if c.err == nil && int32(len(c.bound)) >= need {
+	need := c.Need()
+	if c.Err == nil && int32(len(c.bound)) >= need {
 		c.free = b.surplus(c)
 	}
 	own, waiting := slices.Concat(c.bound, c.free), c.gated
 	if len(own)+len(waiting) == 0 {
-		b.view.Ended[jobName(c.namespace, c.name, "")] = true // of the pods that are left all have succeeded
+		b.view.Ended[jobName(c.Namespace, c.Name, "")] = true // of the pods that are left all have succeeded
 	}
-	if c.err != nil || len(own) == 0 {
+	if c.Err != nil || len(own) == 0 {
 		b.wait(c, slices.Concat(own, waiting), need)
 		b.takeAll(c.bound)
 		return
@@ -56,9 +57,9 @@ func (b *builder) classify(c *podGang) {
 		b.view.Partial = append(b.view.Partial, Partial{
 			Job: Job{
 				Group: c.group, Bound: c.bound, PodGPUs: 1, Fixed: true,
-				Spec: cluster.JobSpec{Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace},
+				Spec: cluster.JobSpec{Name: jobName(c.Namespace, c.Name, ""), Tenant: c.Namespace},
 			},
-			Lacks: need - int32(len(c.bound)), Since: b.firstBound(c.bound), plan: plan{gangKey: c.gangKey, pod: c.bound[0]},
+			Lacks: need - int32(len(c.bound)), Since: b.firstBound(c.bound), plan: plan{Key: c.Key, pod: c.bound[0]},
 		})
 	case f != nil:
 		b.refuse(own, f)
@@ -108,8 +109,8 @@ func (b *builder) wait(c *podGang, pods []*corev1.Pod, need int32) {
 	slices.SortStableFunc(pods, ByName)
 	w := Incomplete{Group: c.group, Pods: pods, Have: int32(len(c.bound) + len(c.free)), Want: need}
 	var why []string
-	if c.err != nil {
-		why = append(why, c.err.Error())
+	if c.Err != nil {
+		why = append(why, c.Err.Error())
 	} else if w.Have < need {
 		why = append(why, fmt.Sprintf("%d of the %d pods that must run together are ready to be bound", w.Have, need))
 	}
@@ -130,25 +131,27 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	if f != nil {
 		return Job{}, plan{}, f
 	}
-	t, f := b.terms(c, own, need, a.gpus == 1 && c.api != "pod")
+	t, f := b.terms(c, own, a.gpus)
 	if f != nil && !running {
 		return Job{}, plan{}, f
 	}
-	p := plan{gangKey: c.gangKey, pod: own[0], nodes: a.nodes, volumes: volumes}
+	p := plan{Key: c.Key, pod: own[0], nodes: a.nodes, volumes: volumes}
 	job := Job{Group: c.group, Priority: a.priority, Running: running, Bound: c.bound, Free: c.free, PodGPUs: a.gpus}
 	job.Spec = cluster.JobSpec{
-		Name: jobName(c.namespace, c.name, ""), Tenant: c.namespace,
-		Request: a.request, Model: t.model, Estimate: t.estimate,
+		Name: jobName(c.Namespace, c.Name, ""), Tenant: c.Namespace,
+		Request: a.request, Model: t.Model, Estimate: t.Estimate,
 	}
-	together := need
+	together, pods := need, int32(len(own))
+	if running && !c.Elastic(a.gpus) {
+		pods = int32(len(c.bound))
+	}
 	if a.gpus == 1 {
-		t.size(&job.Spec, int32(len(own)), int32(len(c.bound)), running)
+		workers, least, most := t.Size(need, pods, int32(len(c.bound)), running)
+		if job.Spec.Workers = workers; least != most {
+			job.Spec.MinWorkers, job.Spec.MaxWorkers = least, most
+		}
 		together = max(need, job.Spec.Least())
 	} else {
-		pods := int32(len(own))
-		if running {
-			pods = int32(len(c.bound))
-		}
 		if pods > mostGPUs/a.gpus {
 			return Job{}, plan{}, faultf(reasonJob, "%d pods ask for %d GPUs each, want at most %d together", pods, a.gpus, mostGPUs)
 		}

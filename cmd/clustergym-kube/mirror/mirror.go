@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // Objects are the objects of a Kubernetes cluster at one instant. Build only reads them, and the View points into them.
@@ -111,10 +112,10 @@ const (
 
 // The annotations on the object of a group, or on the pods of a gang without one.
 const (
-	minWorkersAnnotation = "clustergym.dev/min-workers" // the fewest pods that an elastic gang runs with
-	MaxWorkersAnnotation = "clustergym.dev/max-workers" // the most pods that an elastic gang can use
-	EstimateAnnotation   = "clustergym.dev/estimate"    // of the run time, such as 90m or 36h
-	modelAnnotation      = "clustergym.dev/model"       // the family of neural networks that the job trains
+	minWorkersAnnotation = pods.MinWorkersNote
+	MaxWorkersAnnotation = pods.MaxWorkersNote
+	EstimateAnnotation   = pods.EstimateNote
+	modelAnnotation      = pods.ModelNote
 )
 
 // longest is the longest time that a snapshot can contain.

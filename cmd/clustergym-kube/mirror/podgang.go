@@ -2,41 +2,22 @@ package mirror
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // podGang is a gang as found from its pods, each list sorted by name. Users wrote the group, so it may contain errors.
 type podGang struct {
-	gangKey
-	group              gang.Group
-	err                error // why the group is not known
-	bound, free, gated []*corev1.Pod
-	ended              []*corev1.Pod // those that have succeeded
-	other              int32         // a different MinCount that one of the pods states, 0 if all agree
-}
-
-// gangKey identifies a gang. Groups of different APIs, and a pod alone, may have the same name.
-type gangKey struct {
-	namespace, name string
-	api             string // API version of the group's object, "label" without an object, "pod" for a pod alone
-}
-
-func keyOf(g *gang.Group, alone bool) gangKey {
-	k := gangKey{g.Namespace, g.Name, "label"}
-	switch {
-	case alone:
-		k.api = "pod"
-	case g.Ref != nil:
-		k.api = g.Ref.APIVersion
-	}
-	return k
+	*pods.Gang
+	group                     gang.Group
+	bound, free, gated, ended []*corev1.Pod // those of the Gang
 }
 
 // podGangs groups the pods of the configured schedulers into gangs, in the order of their first pods, and adds up what all other
@@ -66,57 +47,48 @@ func (b *builder) podGangs() []*podGang {
 			l.foreign = l.foreign || !ours && gpus > 0
 		}
 	}
-	slices.SortStableFunc(own, ByName)
-	known := map[gangKey]*podGang{}
-	var all []*podGang
-	for _, pod := range own {
-		g, alone, err := b.groupOf(pod)
-		key := keyOf(&g, alone)
-		c := known[key]
-		if c == nil {
-			c = &podGang{gangKey: key}
-			known[key] = c
-			all = append(all, c)
+	return b.group(own)
+}
+
+// group groups pods into gangs.
+func (b *builder) group(own []*corev1.Pod) (all []*podGang) {
+	read := make([]*pods.Pod, len(own))
+	for i, pod := range own {
+		read[i] = gang.Neutral(pod)
+		read[i].Bound, read[i].Index = b.NodeOf(pod) != "", i
+	}
+	groups := map[pods.Key]gang.Group{}
+	of := func(list []*pods.Pod) (found []*corev1.Pod) {
+		for _, p := range list {
+			found = append(found, own[p.Index])
 		}
-		c.add(pod, b.NodeOf(pod), &g, err)
+		return found
+	}
+	for _, c := range pods.Gangs(read, func(p *pods.Pod) pods.Group {
+		g, err := b.groupOf(own[p.Index])
+		key := pods.Key{API: g.API, Namespace: g.Namespace, Name: g.Name}
+		if _, known := groups[key]; !known && !p.Succeeded {
+			groups[key] = g
+		}
+		return pods.Group{Key: key, Least: g.MinCount, Open: g.Open, Annotations: g.Annotations, Err: err}
+	}, func(p *pods.Pod) string {
+		return fmt.Sprint(b.amountOf(b.original(own[p.Index], requests(own[p.Index]))), own[p.Index].Spec.Priority, constraint(own[p.Index]))
+	}) {
+		all = append(all, &podGang{c, groups[c.Key], of(c.Bound), of(c.Free), of(c.Gated), of(c.Ended)})
 	}
 	return all
 }
 
-func (b *builder) groupOf(pod *corev1.Pod) (g gang.Group, alone bool, err error) {
+func (b *builder) groupOf(pod *corev1.Pod) (g gang.Group, err error) {
 	ok := false
 	if b.Groups != nil {
 		g, ok, err = b.Groups.Of(pod)
 	}
 	if !ok && err == nil {
-		return gang.Group{Namespace: pod.Namespace, Name: pod.Name, MinCount: 1}, true, nil
+		return gang.Group{Namespace: pod.Namespace, Name: pod.Name, API: pods.Alone, MinCount: 1}, nil
 	}
 	g.Namespace, g.Name, g.MinCount = cmp.Or(g.Namespace, pod.Namespace), cmp.Or(g.Name, pod.Name), max(g.MinCount, 1)
-	return g, false, err
-}
-
-func (c *podGang) add(pod *corev1.Pod, node string, g *gang.Group, err error) {
-	if pod.Status.Phase == corev1.PodSucceeded {
-		c.ended = append(c.ended, pod)
-		return
-	}
-	switch {
-	case c.group.MinCount == 0:
-		c.group = *g
-	case c.group.MinCount != g.MinCount && c.other == 0:
-		c.other = g.MinCount
-	}
-	switch {
-	case node != "":
-		c.bound = append(c.bound, pod)
-	case len(pod.Spec.SchedulingGates) > 0:
-		c.gated = append(c.gated, pod)
-	default:
-		c.free = append(c.free, pod)
-	}
-	if c.err == nil {
-		c.err = err
-	}
+	return g, err
 }
 
 // take adds what a pod on a node uses to the resources taken besides the running gangs, and returns the pod's GPUs.
@@ -127,22 +99,6 @@ func (b *builder) take(pod *corev1.Pod) int64 {
 		b.tenants[pod.Namespace] = sum(b.tenants[pod.Namespace], a.gpus)
 	}
 	return a.gpus
-}
-
-// succeeded returns the number of the gang's pods that have succeeded and need no room any more. It counts only pods of the same
-// controller as the live pods, because an earlier run may have had the same name.
-func (c *podGang) succeeded() int32 {
-	live := slices.Concat(c.bound, c.free, c.gated)
-	if len(c.ended) == 0 || len(live) == 0 {
-		return 0
-	}
-	n, now := int32(0), controller(live[0])
-	for _, pod := range c.ended {
-		if controller(pod) == now {
-			n++
-		}
-	}
-	return n
 }
 
 // endsFor is how long the room of a pod that has succeeded stays taken while other pods of its gang still run.
@@ -172,13 +128,6 @@ func finished(pod *corev1.Pod) (at time.Time) {
 		}
 	}
 	return at
-}
-
-func controller(pod *corev1.Pod) types.UID {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return owner.UID
-	}
-	return ""
 }
 
 // stays reports whether the pod stays as long as its node: a pod of a DaemonSet, or a static pod.

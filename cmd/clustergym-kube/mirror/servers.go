@@ -37,15 +37,15 @@ func (b *builder) order() {
 	}
 	slices.SortStableFunc(at, func(i, j int) int {
 		p, q := &b.plans[i], &b.plans[j]
-		return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.namespace, q.namespace), cmp.Compare(p.name, q.name),
-			cmp.Compare(p.api, q.api))
+		return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name),
+			cmp.Compare(p.API, q.API))
 	})
 	jobs, plans := make([]Job, 0, len(at)), make([]plan, 0, len(at))
 	named := map[string]bool{}
 	for _, i := range at {
 		job, p := b.view.Jobs[i], b.plans[i]
 		for n := 1; named[job.Spec.Name]; n++ {
-			job.Spec.Name = jobName(p.namespace, p.name, p.api+strings.Repeat("'", n-1))
+			job.Spec.Name = jobName(p.Namespace, p.Name, p.API+strings.Repeat("'", n-1))
 		}
 		if job.Running && !b.reserve(&job, &p) {
 			b.refuse(slices.Concat(job.Bound, job.Free), faultf(reasonOvercommitted,

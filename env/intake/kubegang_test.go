@@ -1,0 +1,191 @@
+package intake
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// marked returns labels and annotations as text at the end of a pod's metadata, from key and value pairs.
+func marked(labels, notes string) string {
+	pairs := func(text string) string {
+		var all []string
+		for _, pair := range strings.Fields(text) {
+			key, value, _ := strings.Cut(pair, "=")
+			all = append(all, fmt.Sprintf("%q:%q", key, value))
+		}
+		return "{" + strings.Join(all, ",") + "}"
+	}
+	return `,"labels":` + pairs(labels) + `,"annotations":` + pairs(notes)
+}
+
+// TestGroupsOfOtherProjects checks that the groups of other schedulers and controllers are gangs.
+func TestGroupsOfOtherProjects(t *testing.T) {
+	const volcano, kai = "scheduling.volcano.sh/v1beta1", "scheduling.run.ai/v2alpha2"
+	n8, inVolcano := kubeNode("n", 8, ""), marked("", "scheduling.k8s.io/group-name=g")
+	two := func(meta string) []string {
+		return []string{n8, kubePod("p", 2, "", meta, ""), kubePod("q", 2, "", meta, "")}
+	}
+	in := func(index string) string {
+		return marked("leaderworkerset.sigs.k8s.io/name=l leaderworkerset.sigs.k8s.io/group-index="+index, "leaderworkerset.sigs.k8s.io/size=2")
+	}
+	of := func(job string) string {
+		return marked("jobset.sigs.k8s.io/jobset-name=s batch.kubernetes.io/job-name="+job, "")
+	}
+	for _, c := range []struct {
+		name  string
+		items []string
+		want  string
+		notes []string
+	}{
+		{"Volcano", append(two(inVolcano), podGroupOf(volcano, `"minMember":2`)), "a/g 4/2", nil},
+		{"Volcano's newer annotation", append(two(marked("", "scheduling.volcano.sh/group-name=g")), podGroupOf(volcano, `"minMember":2`)), "a/g 4/2", nil},
+		{"Volcano, pods are missing", append(two(inVolcano), podGroupOf(volcano, `"minMember":3`)), "",
+			[]string{"do not exist yet, left out: 1, for example a/g: 2 of 3"}},
+		{"Volcano without a size", append(two(inVolcano), podGroupOf(volcano, ``)), "a/g 4/2", nil},
+		{"Volcano, a size of null", append(two(inVolcano), podGroupOf(volcano, `"minMember":null`)), "a/g 4/2", nil},
+		{"Volcano, a wrong size", append(two(inVolcano), podGroupOf(volcano, `"minMember":-2`)), "a/g 4/2", []string{"spec.minMember is -2"}},
+		{"Volcano, whose group is not there", two(inVolcano), "a/g 4/2", []string{"is their PodGroup in the list", ": 1, for example a/g"}},
+		{"Volcano's group is none of another project", append(two(inVolcano), podGroupOf("scheduling.x-k8s.io/v1alpha1", `"minMember":2`)),
+			"a/g 4/2", []string{"size is not known"}},
+		{"a launcher without GPUs counts for the size", append(two(inVolcano), podGroupOf(volcano, `"minMember":3`), kubePod("l", 0, "", inVolcano, "")),
+			"a/g 4/2", nil},
+		{"KAI", append(two(marked("", "pod-group-name=g")), podGroupOf(kai, `"minMember":2`)), "a/g 4/2", nil},
+		{"a group of an API that nobody knows", append(two(""), podGroupOf("example.com/v1", `"minMember":2`)), "a/p 2/2; a/q 2/2",
+			[]string{`ignored: 1, for example one of "example.com/v1"`}},
+		{"Kueue's pod groups", two(marked("kueue.x-k8s.io/pod-group-name=g", "kueue.x-k8s.io/pod-group-total-count=2")), "a/g 4/2", nil},
+		{"Kueue's pod groups, pods are missing", two(marked("kueue.x-k8s.io/pod-group-name=g", "kueue.x-k8s.io/pod-group-total-count=3")), "",
+			[]string{"a/g: 2 of 3"}},
+		{"a LeaderWorkerSet", []string{n8, kubePod("p", 2, "", in("0"), ""), kubePod("q", 2, "", in("0"), ""), kubePod("r", 1, "n", in("1"), ""),
+			kubePod("s", 1, "n", in("1"), "")}, "a/l-0 4/2; a/l-1 2/1@n:[0 1]", nil},
+		{"the Jobs of a JobSet", []string{n8, kubePod("p", 2, "", of("s-w-0"), ""), kubePod("q", 2, "", of("s-w-0"), ""), kubePod("r", 2, "n", of("s-w-1"), "")},
+			"a/s-w-0 4/2; a/s-w-1 2/2@n:[0 1]", nil},
+		{"a training job's label", two(marked("training.kubeflow.org/job-name=t", "")), "a/t 4/2", nil},
+		{"groups of one name", append(two(inVolcano), podGroupOf(volcano, `"minMember":2`), kubePod("g", 1, "n", "", "")),
+			"a/g 1/1@n:[0]; a/g (scheduling.volcano.sh/v1beta1) 4/2", nil},
+		{"pods that end", []string{n8, kubePod("p", 2, "", inGroup("2"), ""), strings.Replace(kubePod("q", 2, "n", inGroup("2"), ""), "Running", "Succeeded", 1)},
+			"a/g 2/2", nil},
+		{"pods that are being deleted", []string{n8, kubePod("p", 2, "n", inGroup("1")+`,"deletionTimestamp":"2026-11-24T07:59:00Z"`, ""),
+			kubePod("q", 2, "", inGroup("1"), "")}, "a/g 2/2; a/p 2/2@n:[0 1]", []string{"being deleted and still hold GPUs: running jobs of their own: 1, for example a/p"}},
+		{"wrong annotations", []string{n8, kubePod("p", 1, "", marked("", "clustergym.dev/estimate=soon"), "")}, "a/p 1/1",
+			[]string{`annotation clustergym.dev/estimate is "soon"`}},
+	} {
+		r, err := readKubectl(kubeList(c.items...))
+		check(t, c.name, r, err, c.want, c.notes...)
+	}
+}
+
+// TestSharedGPUs checks what KAI Scheduler's pods hold of GPUs that they share.
+func TestSharedGPUs(t *testing.T) {
+	reserve := func(name, group string) string {
+		return strings.Replace(kubePod(name, 1, "n", marked("runai-gpu-group="+group, ""), ""), `"namespace":"a"`, `"namespace":"kai-resource-reservation"`, 1)
+	}
+	shares := func(name, node, group, notes string) string {
+		return kubePod(name, 0, node, marked("runai-gpu-group="+group, notes), "")
+	}
+	for _, c := range []struct {
+		name  string
+		items []string
+		want  string // of each job its thousandths and GPUs
+		notes []string
+	}{
+		{"two on one, one on another, one waits", []string{reserve("r1", "x"), reserve("r2", "y"), shares("a", "n", "x", "gpu-fraction=0.5"),
+			shares("b", "n", "x", "gpu-fraction=0.25"), shares("c", "n", "y", "gpu-fraction=0.3"), shares("d", "", "", "gpu-fraction=0.7")},
+			"a/a 500 [0] a/b 250 [0] a/c 300 [1] a/d 700 []", nil},
+		{"several devices", []string{reserve("r1", "x"), reserve("r2", "y"),
+			kubePod("a", 0, "n", marked("runai-gpu-group/x=x runai-gpu-group/y=y", "gpu-fraction=0.5 gpu-fraction-num-devices=2"), "")},
+			"a/a 500 [0 1]", nil},
+		{"by memory", []string{reserve("r1", "x"), shares("a", "n", "x", "gpu-fraction=0.25"), shares("b", "n", "x", "gpu-memory=2000"), shares("c", "", "", "gpu-memory=9")},
+			"a/a 250 [0] a/b 750 [0]", []string{"share a GPU by memory, or say it wrongly: they hold what the others leave of it: 1, for example a/b",
+				"left out: 1, for example a/c: gpu-memory is 9"}},
+		{"said wrongly", []string{reserve("r1", "x"), shares("a", "n", "x", "gpu-fraction=half"), shares("b", "", "", "gpu-fraction=-1"),
+			shares("c", "", "", "gpu-fraction=NaN"), shares("d", "", "", "gpu-fraction=0.5 gpu-fraction-num-devices=0")}, "a/a 1000 [0]",
+			[]string{"say it wrongly: they hold what the others leave of it: 1, for example a/a", "left out: 3, for example a/b: annotation gpu-fraction is"}},
+		{"a reservation alone", []string{reserve("r1", "x")}, "kai-resource-reservation/r1 1000 [0]", []string{"without a pod that shares the GPU in the input"}},
+		{"a pod without its reservation", []string{shares("a", "n", "x", "gpu-fraction=0.5"), kubePod("b", 1, "n", "", "")}, "a/a 500 [0] a/b 1000 [1]", nil},
+	} {
+		r, err := readKubectl(kubeList(append(c.items, kubeNode("n", 2, ""))...))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		written(t, r)
+		var all []string
+		for i := range r.State.Jobs() {
+			id := cluster.JobID(i)
+			all = append(all, fmt.Sprint(r.State.Spec(id).Name, " ", r.State.Spec(id).Request.GPUMilli, r.State.GPUs(id)))
+		}
+		if got := strings.Join(all, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		for _, note := range c.notes {
+			if !strings.Contains(noted(r), note) {
+				t.Errorf("%s: notes\n%s\nwant %s", c.name, noted(r), note)
+			}
+		}
+	}
+}
+
+// TestRequestsDefaultToLimits checks what a pod asks for that states limits.
+func TestRequestsDefaultToLimits(t *testing.T) {
+	const limit = `{"resources":{"limits":{"nvidia.com/gpu":"2","cpu":"4","memory":"8Gi"}`
+	for _, c := range []struct{ name, spec, want string }{
+		{"all of it", `"containers":[` + limit + `}}]`, "2 2000 4096"},
+		{"requests that are 0 stay", `"containers":[` + limit + `,"requests":{"cpu":"0","memory":"1Gi"}}}]`, "2 0 512"},
+		{"init containers", `"initContainers":[` + limit + `}}],"containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}]`, "2 2000 4096"},
+		{"sidecars", `"initContainers":[{"restartPolicy":"Always","resources":{"limits":{"cpu":"2"}}}],"containers":[` + limit + `}}]`, "2 3000 4096"},
+		{"the whole pod", `"resources":{"limits":{"cpu":"6","memory":"6Gi"}},"containers":[{"resources":{"limits":{"nvidia.com/gpu":2},"requests":{"cpu":"1"}}}]`, "2 500 3072"},
+		{"the whole pod's requests", `"resources":{"requests":{"cpu":"6"}},"overhead":{"cpu":"2"},"containers":[` + limit + `}}]`, "2 4000 4096"},
+	} {
+		r, err := readKubectl(kubeList(kubeNode("n", 8, ""), `{"kind":"Pod","metadata":{"name":"p","namespace":"a"},"spec":{`+c.spec+`},"status":{"phase":"Pending"}}`))
+		if err != nil || len(r.State.Pending()) != 1 {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		spec := r.State.Spec(0)
+		if got := fmt.Sprint(spec.Workers, " ", spec.Request.CPUMilli, " ", spec.Request.MemMiB); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTenantsOfPods checks how the queue of a pod is found that does not name it.
+func TestTenantsOfPods(t *testing.T) {
+	child := `,"ownerReferences":[{"kind":"Job","name":"s-w-0","uid":"job","controller":true}]`
+	set := marked("jobset.sigs.k8s.io/jobset-name=s batch.kubernetes.io/job-name=s-w-0", "")
+	job := `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"s-w-0","namespace":"a","uid":"job",
+"ownerReferences":[{"kind":"JobSet","name":"s","uid":"set","controller":true}]}}`
+	workload := func(name, kind, owner, admitted string) string {
+		w := strings.ReplaceAll(workloadOf(owner, "q", "", admitted), `"kind":"Job"`, `"kind":"`+kind+`"`)
+		return strings.Replace(w, `"name":"job-`+owner+`"`, `"name":"`+name+`"`, 1)
+	}
+	const one = `"admission":{"clusterQueue":"one"}`
+	base := []string{kubeNode("n", 8, ""), queueIn("one", "", 4, ""), localQueue("q", "one")}
+	for _, c := range []struct {
+		name  string
+		items []string
+	}{
+		{"by the JobSet that its label names", []string{kubePod("p", 2, "n", child+set, ""), workload("w", "JobSet", "s", one)}},
+		{"by the Workload that its annotation names", []string{kubePod("p", 2, "n", child+marked("", "kueue.x-k8s.io/workload=w"), ""), workload("w", "Other", "o", one)}},
+		{"by its pod group", []string{kubePod("p", 2, "n", marked("kueue.x-k8s.io/pod-group-name=w", "kueue.x-k8s.io/pod-group-total-count=1"), ""), workload("w", "Pod", "p", one)}},
+		{"by the owner of its owner", []string{kubePod("p", 2, "n", child, ""), job, workload("w", "JobSet", "set", one)}},
+		{"by a label of the owner of its owner", []string{kubePod("p", 2, "n", child, ""), job,
+			`{"kind":"JobSet","metadata":{"name":"s","namespace":"a","uid":"set","labels":{"kueue.x-k8s.io/queue-name":"q"}}}`}},
+	} {
+		r, err := readKubectl(kubeList(append(base, c.items...)...))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for _, id := range r.State.Running() {
+			if got := r.State.Spec(id).Tenant; got != "queue/one" {
+				t.Errorf("%s: tenant %s, want queue/one", c.name, got)
+			}
+		}
+		if len(r.State.Running()) != 1 {
+			t.Errorf("%s: %d jobs run, want 1", c.name, len(r.State.Running()))
+		}
+	}
+}
