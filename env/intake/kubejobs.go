@@ -20,14 +20,18 @@ func (k *kubeCluster) jobsOf(g *gang, where *places) []job {
 			cut(g.Title()+", "+g.Err.Error()))
 		need = int32(len(g.Bound) + len(g.Free) + len(g.Gated))
 	}
-	whole := slices.Concat(g.bound, g.free)
-	elastic := g.Err == nil && g.Elastic(1) && !slices.ContainsFunc(whole, func(p *pod) bool { return p.gpus != 1 })
+	runs := int32(len(g.Bound)) >= need
+	if runs {
+		g.free = k.alike(g)
+	}
+	elastic := g.Err == nil && g.Elastic(1) &&
+		!slices.ContainsFunc(slices.Concat(g.bound, g.free), func(p *pod) bool { return p.gpus != 1 })
 	t := k.termsOf(g, elastic)
-	switch bound := int32(len(g.Bound)); {
-	case bound >= need:
+	switch {
+	case runs:
 		return k.runningJobs(g, need, elastic, t, where)
 	case elastic:
-		_, least, _ := t.Size(need, bound+int32(len(g.Free)), bound, false)
+		_, least, _ := t.Size(need, int32(len(g.bound)+len(g.free)), int32(len(g.bound)), false)
 		need = max(need, least)
 	}
 	switch have := int32(len(g.Bound) + len(g.Free)); {
@@ -55,30 +59,38 @@ func (j *job) size(workers, least, most int32) {
 	}
 }
 
-// runningJobs returns the job of a gang that runs. An elastic one may grow by its pods that wait. Otherwise each of them is a job of
-// its own, as it is for the scheduler, and named as there.
-func (k *kubeCluster) runningJobs(g *gang, need int32, elastic bool, t pods.Terms, where *places) []job {
-	fit := slices.DeleteFunc(slices.Clone(g.free), func(p *pod) bool {
+// alike returns the waiting pods of a gang that runs which ask for the same as those that run.
+func (k *kubeCluster) alike(g *gang) []*pod {
+	return slices.DeleteFunc(slices.Clone(g.free), func(p *pod) bool {
 		differs := len(g.bound) > 0 && p.ask() != g.bound[0].ask()
 		if differs {
 			k.told.add("waiting pods that differ from those of their gang that run, left out", p.title())
 		}
 		return differs
 	})
-	all := g.bound
-	workers, least, most := t.Size(need, int32(len(g.bound)+len(fit)), int32(len(g.bound)), true)
+}
+
+// runningJobs returns the job of a gang that runs. An elastic one may grow by its pods that wait. Otherwise each of them is a job of
+// its own, as it is for the scheduler, and named as there.
+func (k *kubeCluster) runningJobs(g *gang, need int32, elastic bool, t pods.Terms, where *places) []job {
+	all, whole := g.bound, slices.Concat(g.bound, g.free)
+	workers, least, most := t.Size(need, int32(len(whole)), int32(len(g.bound)), true)
 	if elastic {
-		all = slices.Concat(g.bound, fit)
+		all = whole
 	}
 	jobs := k.jobOf(nil, g, g.Title(), all, need, t, where)
-	switch {
-	case !elastic:
-		return k.surplus(jobs, g, fit, t, where)
-	case len(jobs) > 0:
-		jobs[0].size(workers, least, most)
+	if len(jobs) > 0 {
+		if elastic {
+			jobs[0].size(workers, least, most)
+			need = max(need, least)
+		}
+		jobs[0].submit = since(whole, need)
 	}
-	if least == most && len(fit) > 0 {
-		k.told.add("waiting pods beyond the most that their running gang can use, left out", fit[0].title())
+	if !elastic {
+		return k.surplus(jobs, g, g.free, t, where)
+	}
+	if least == most && len(g.free) > 0 {
+		k.told.add("waiting pods beyond the most that their running gang can use, left out", g.free[0].title())
 	}
 	return jobs
 }
@@ -113,10 +125,9 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, own []*pod, need 
 		return jobs
 	}
 	workers, named, runs := int64(0), pods.JobName(title, ""), false
-	var made, started []time.Time
+	var started []time.Time
 	for _, p := range own {
 		workers += p.workers()
-		made = append(made, p.created)
 		runs = runs || p.node != ""
 	}
 	j, ok := k.draft(named, own, workers, t, runs)
@@ -140,7 +151,7 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, own []*pod, need 
 		on[n].add(amounts{gpus: p.workers(), cpuMilli: p.cpuMilli, memBytes: p.memBytes})
 		on[n].shared = append(on[n].shared, p.fraction.Shared...)
 	}
-	j.submit, j.start = nth(made, need), nth(started, need)
+	j.submit, j.start = since(own, need), nth(started, need)
 	for n, h := range on {
 		each, _ := perGPU(h.cpuMilli, h.memBytes, h.gpus) // fits, as it is at most the request
 		each.GPUMilli = j.Request.GPUMilli
@@ -162,6 +173,15 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, own []*pod, need 
 type held struct {
 	amounts
 	shared []string
+}
+
+// since returns when as many of some pods existed as must run together.
+func since(own []*pod, need int32) time.Time {
+	made := make([]time.Time, len(own))
+	for i, p := range own {
+		made[i] = p.created
+	}
+	return nth(made, need)
 }
 
 // nth returns the time by which n of some things had happened, or all of them if they are fewer; the zero time if there are none.

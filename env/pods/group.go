@@ -131,9 +131,13 @@ func (p *Pod) defined(objects Objects, api, field, name string) Group {
 // labelled returns the group that the label names: of its object, or else of the annotation with its size.
 func (p *Pod) labelled(objects Objects, name string) Group {
 	get := objects[Plugins]
-	_, said := p.Annotations[MinMemberNote]
-	if get != nil && (!said || get(p.Namespace, name) != nil) {
-		return p.defined(objects, Plugins, "label "+GroupLabel, name)
+	there := get != nil && get(p.Namespace, name) != nil
+	if _, said := p.Annotations[MinMemberNote]; there || get != nil && !said {
+		g := p.defined(objects, Plugins, "label "+GroupLabel, name)
+		if !there { // other pods of the group may have the annotation
+			g.API = Labelled
+		}
+		return g
 	}
 	return p.sized(Labelled, "label "+GroupLabel, name, MinMemberNote)
 }

@@ -161,7 +161,7 @@ func (d *drawn) mirrored(v *View) *seen {
 	}
 	for i := range v.Partial {
 		p := &v.Partial[i]
-		known[p.Spec.Name] = true
+		known[p.Spec.Name] = p.Spec.Workers > 0
 		s.partial(p)
 	}
 	for _, w := range v.Waiting {
@@ -175,7 +175,12 @@ func (d *drawn) mirrored(v *View) *seen {
 		}
 	}
 	for _, p := range d.pods {
-		if p.DeletionTimestamp != nil {
+		foreign := p.Spec.SchedulerName != config().Schedulers[0]
+		if foreign { // they hold what they hold, but are no jobs of this scheduler
+			g, _, _ := d.objects(nil).Groups.Of(p)
+			s.skip[g.Namespace+"/"+g.Name], s.skip[g.Namespace+"/"+g.Name+"/"+p.Name] = true, true
+		}
+		if foreign || p.DeletionTimestamp != nil {
 			s.skip[p.Namespace+"/"+p.Name] = true
 		}
 	}

@@ -55,15 +55,22 @@ func (d *drawn) add(t *rapid.T, i int) {
 		}
 	}
 	d.define(t, kind, namespace, name, least, notes)
-	usual := someAsk(t)
+	if rarely(t, 10) {
+		d.share(t, namespace, name, n)
+		return
+	}
+	usual, theirs := someAsk(t), rarely(t, 8)
 	runs := rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "runs")
 	for k := range n {
-		p := aPod(fmt.Sprintf("%s-%d", name, k))
+		p := aPod(fmt.Sprintf("%s-p%d", name, k))
 		p.Namespace, p.UID = namespace, types.UID(fmt.Sprint(namespace, name, k))
 		p.CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(rapid.IntRange(1, 100).Draw(t, "age")) * time.Minute))
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 		for key, value := range notes {
 			p.Annotations[key] = value
+		}
+		if theirs {
+			foreign(p)
 		}
 		d.belongs(t, p, kind, name, k, least)
 		if ask := usual; rarely(t, 12) {
@@ -72,6 +79,26 @@ func (d *drawn) add(t *rapid.T, i int) {
 			ask(p)
 		}
 		d.goes(t, p, runs == 2 || runs == 1 && rapid.Bool().Draw(t, "bound"))
+		d.pods = append(d.pods, p)
+	}
+}
+
+// share draws pods of KAI Scheduler that share a GPU, and the pod that holds it for them.
+func (d *drawn) share(t *rapid.T, namespace, name string, n int) {
+	at := d.nodes[0].Name
+	if d.free[at] == 0 {
+		return
+	}
+	d.free[at]--
+	held := aPod(name+"-r", foreign, on(at))
+	held.Namespace, held.UID = "kai-resource-reservation", types.UID("held"+name)
+	if rapid.Bool().Draw(t, "named") {
+		held.Labels["runai-gpu-group"] = name
+	}
+	d.pods = append(d.pods, held)
+	for k := range n {
+		p := aPod(fmt.Sprintf("%s-p%d", name, k), foreign, on(at), annotated("gpu-fraction", rapid.SampledFrom([]string{"0.1", "0.25", "x"}).Draw(t, "part")), asks("cpu", "1"))
+		p.Namespace, p.UID, p.Labels["runai-gpu-group"] = namespace, types.UID(fmt.Sprint(namespace, name, k)), name
 		d.pods = append(d.pods, p)
 	}
 }
