@@ -54,6 +54,7 @@ func TestSnapshotsSeeTheSameWorkload(t *testing.T) {
 		if want := strings.Join(saw.jobs, "\n"); read != want {
 			t.Fatalf("snapshot:\n%s\nmirror:\n%s\nnotes %v\n%s", read, want, taken.Notes, tell(view))
 		}
+		sameNodes(t, d, taken.State, view)
 		for i := range taken.State.Servers() {
 			id := cluster.ServerID(i)
 			if closed(d.nodes[i]) { // its free GPUs are no room
@@ -64,6 +65,23 @@ func TestSnapshotsSeeTheSameWorkload(t *testing.T) {
 			}
 		}
 	})
+}
+
+// sameNodes checks that the jobs that both see may use the same nodes of those that take new pods.
+func sameNodes(t *rapid.T, d *drawn, s *cluster.State, v *View) {
+	of := map[string]*cluster.ServerSet{}
+	for i := range v.Jobs {
+		of[v.Jobs[i].Spec.Name] = v.Jobs[i].Spec.Where
+	}
+	for _, id := range slices.Concat(s.Running(), s.Pending()) {
+		where, known := of[s.Spec(id).Name]
+		for i, n := range d.nodes {
+			server := cluster.ServerID(i)
+			if a, b := s.MayUse(id, server), where == nil || where.Has(server); known && !closed(n) && a != b && v.State.Server(server).GPUs > 0 {
+				t.Fatalf("%s may use %s: %t in the snapshot, %t in the mirror", s.Spec(id).Name, n.Name, a, b)
+			}
+		}
+	}
 }
 
 // text returns the objects as kubectl prints them.
