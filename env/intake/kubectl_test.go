@@ -194,6 +194,10 @@ func FuzzKubectl(f *testing.F) {
 	f.Add(kubeList(kubeNode("n", 8, ""), kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 1, "", inGroup("1"), "")))
 	f.Add(kubeList(kubeNode("n", 2, `,"unschedulable":true`), kubePod("p", 16384, "n", "", ""), podGroupOf("scheduling.k8s.io/v1", `"minMember":1`)))
 	f.Add(kubeList(kubeNode("n", 8, ""), queueIn("one", "all", 3, `,"lendingLimit":1`), localQueue("q", "one"), workloadOf("w", "q", "", "")))
+	f.Add(kubeList(kubeNode("n", 2, ""), kubePod("p", 0, "n", marked("runai-gpu-group=x runai-gpu-group/y=", "gpu-fraction=0.5 gpu-fraction-num-devices=2"), ""),
+		kubePod("q", 0, "n", marked("runai-gpu-group=x", "gpu-memory=1"), ""), kubePod("r", 1, "n", marked("app=kai-resource-reservation", ""), "")))
+	f.Add(kubeList(kubeNode("n", 4, ""), kubePod("p", 1, "n", marked("jobset.sigs.k8s.io/jobset-name=s job-name=w", "scheduling.k8s.io/group-name=g"), ""),
+		kubePod("q", 2, "", marked("training.kubeflow.org/job-name=s", "")+ownedByTraining, ""), podGroupOf("scheduling.volcano.sh/v1beta1", `"minMember":2`)))
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := readKubectl(text)
 		if err != nil {

@@ -64,6 +64,7 @@ type crew struct {
 	asked    time.Duration
 	extra    map[string]string // annotations
 	selector map[string]string // node selector
+	open     bool              // it is a training job whose size nobody states
 }
 
 func (g crew) list() (all []*corev1.Pod) {
@@ -83,6 +84,10 @@ func (g crew) list() (all []*corev1.Pod) {
 			},
 		}
 		maps.Copy(pod.Annotations, g.extra)
+		if g.open {
+			pod.Labels = map[string]string{"training.kubeflow.org/job-name": g.name}
+			delete(pod.Annotations, gang.MinMemberAnnotation)
+		}
 		if i < len(g.on) {
 			pod.Spec.NodeName = g.on[i]
 			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &metav1.Time{Time: noon.Add(-time.Minute)}}
@@ -271,6 +276,9 @@ func TestSurplusIsBound(t *testing.T) {
 	}{
 		{"pods of two GPUs", crew{pods: 3, least: 1, gpus: 2, on: []string{"a", "a"}}, 1},
 		{"pods of one", crew{pods: 4, least: 1, gpus: 1, on: []string{"a", "a"}}, 2},
+		{"pods of one, of an open gang", crew{pods: 4, gpus: 1, on: []string{"a", "a"}, open: true}, 2},
+		{"all of an open gang that waits", crew{pods: 4, gpus: 2, open: true}, 4},
+		{"none of one for which there is no room", crew{pods: 4, gpus: 3, open: true}, 0},
 		{"up to a maximum", crew{pods: 4, least: 1, gpus: 1, on: []string{"a", "a"}, extra: map[string]string{mirror.MaxWorkersAnnotation: "3"}}, 1},
 		{"not more than there is room for", crew{pods: 9, least: 1, gpus: 3, on: []string{"a", "a"}}, 1},
 	} {

@@ -14,6 +14,8 @@ import (
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1alpha2"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 func aPod(native, label, least string) *corev1.Pod {
@@ -81,7 +83,14 @@ func TestCombined(t *testing.T) {
 		"four": gangOf(4), "none": gangOf(0), "many": gangOf(mostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
 	})
 	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil})
-	all, labels := &Combined{Native: native, CRD: crd}, &Combined{}
+	volcano, kai := crds(map[string]any{"v": int64(4), "zero": int64(0)}), crds(map[string]any{"k": int64(2)})
+	volcano.Version, kai.Version = pods.Volcano, pods.KAI
+	all, labels := &Combined{Native: native, CRD: crd, Volcano: volcano, KAI: kai}, &Combined{}
+	says := func(key, value string) *corev1.Pod {
+		p := aPod("", "", "")
+		p.Annotations[key] = value
+		return p
+	}
 	for _, test := range []struct {
 		name   string
 		source *Combined
@@ -112,6 +121,11 @@ func TestCombined(t *testing.T) {
 		{"of nothing", all, aPod("", "nothing", ""), true, "nothing " + CRDVersion, 1, "spec.minMember is missing"},
 		{"that is not there", all, aPod("", "gone", ""), true, "gone ", 1, "want the name of a PodGroup of " + CRDVersion},
 		{"that is not there, with the annotation", all, aPod("", "gone", "2"), true, "gone ", 2, ""},
+		{"a PodGroup of Volcano", all, says("scheduling.k8s.io/group-name", "v"), true, "v " + pods.Volcano, 4, ""},
+		{"of no size", all, says("scheduling.k8s.io/group-name", "zero"), true, "zero " + pods.Volcano, 1, ""},
+		{"of another project's name", all, says("scheduling.k8s.io/group-name", "three"), true, "three ", 1, "want the name of a PodGroup of " + pods.Volcano},
+		{"a PodGroup of KAI Scheduler", all, says("pod-group-name", "k"), true, "k " + pods.KAI, 2, ""},
+		{"without the API", labels, says("pod-group-name", "k"), true, "k ", 1, "the server does not have " + pods.KAI},
 		{"labels alone", labels, aPod("", "three", "2"), true, "three ", 2, ""},
 		{"labels without the annotation", labels, aPod("", "three", ""), true, "three ", 1, "want also the annotation " + MinMemberAnnotation},
 		{"labels with a word", labels, aPod("", "three", "two"), true, "three ", 1, `pod team/x: annotation clustergym.dev/min-member is "two"`},
@@ -193,6 +207,7 @@ func TestDiscover(t *testing.T) {
 		{"neither", server{}, "", false},
 		{"native", server{has: map[string]string{NativeVersion: "podgroups"}}, NativeVersion, false},
 		{"both", server{has: map[string]string{NativeVersion: "podgroups", CRDVersion: "podgroups"}}, NativeVersion + " " + CRDVersion, false},
+		{"those of other schedulers", server{has: map[string]string{pods.Volcano: "podgroups", pods.KAI: "podgroups"}}, pods.Volcano + " " + pods.KAI, false},
 		{"the version without the resource", server{has: map[string]string{CRDVersion: "others"}}, "", false},
 		{"a server that fails", server{err: errors.New("down")}, "", true},
 	} {
