@@ -20,14 +20,17 @@ func (k *kubeCluster) jobsOf(g *gang, where *places) []job {
 			cut(g.Title()+", "+g.Err.Error()))
 		need = int32(len(g.Bound) + len(g.Free) + len(g.Gated))
 	}
-	runs := int32(len(g.Bound)) >= need
+	runs := int32(len(g.Bound)) >= need && len(g.bound) > 0
+	helped := len(g.Bound) > len(g.bound) || !runs && len(g.Free) > len(g.free) // pods without GPUs belong to it
 	if runs {
 		g.free = k.alike(g)
 	}
-	elastic := g.Err == nil && g.Elastic(1) &&
+	elastic := g.Err == nil && g.Elastic(1) && !helped &&
 		!slices.ContainsFunc(slices.Concat(g.bound, g.free), func(p *pod) bool { return p.gpus != 1 })
 	t := k.termsOf(g, elastic)
 	switch {
+	case len(g.bound) > 1 && slices.ContainsFunc(g.bound, func(p *pod) bool { return p.fraction.Devices > 0 }):
+		return k.sharingJobs(g, need, t, where)
 	case runs:
 		return k.runningJobs(g, need, elastic, t, where)
 	case elastic:
@@ -35,7 +38,7 @@ func (k *kubeCluster) jobsOf(g *gang, where *places) []job {
 		need = max(need, least)
 	}
 	switch have := int32(len(g.Bound) + len(g.Free)); {
-	case len(g.Bound) > 0:
+	case len(g.bound) > 0:
 		return k.partialJobs(g, need-int32(len(g.Bound)), t, where)
 	case have < need && have+int32(len(g.Gated)) >= need:
 		k.told.add("gangs that wait for pods with scheduling gates, left out", g.Title())
@@ -104,18 +107,33 @@ func (k *kubeCluster) surplus(jobs []job, g *gang, free []*pod, t pods.Terms, wh
 	return jobs
 }
 
+// sharingJobs returns the jobs of a gang whose running pods hold parts of GPUs. Each is a job of its own, because the workers of a job
+// hold equal parts of different GPUs, and pods of a gang may hold different parts of one.
+func (k *kubeCluster) sharingJobs(g *gang, need int32, t pods.Terms, where *places) (jobs []job) {
+	k.told.add("running gangs that share GPUs: each of their pods is a running job of its own", g.Title())
+	for _, p := range g.bound {
+		jobs = k.jobOf(jobs, g, g.Title()+"/"+p.name, []*pod{p}, 1, t, where)
+	}
+	if lacks := need - int32(len(g.Bound)); lacks > 0 {
+		return append(jobs, k.lacking(g, lacks, t, where)...)
+	}
+	return k.surplus(jobs, g, g.free, t, where)
+}
+
 // partialJobs returns the job of the pods that hold GPUs of a gang that cannot run yet, and the waiting job of the pods that it lacks,
 // if they exist.
 func (k *kubeCluster) partialJobs(g *gang, lacks int32, t pods.Terms, where *places) []job {
 	k.told.add("gangs of which too few pods run: these count as a running job, and the pods that they lack as a waiting one", g.Title())
-	jobs := []job{}
-	if len(g.bound) > 0 {
-		jobs = k.jobOf(jobs, g, g.Title(), g.bound, 1, t, where)
+	return append(k.jobOf(nil, g, g.Title(), g.bound, 1, t, where), k.lacking(g, lacks, t, where)...)
+}
+
+// lacking returns the waiting job of the pods that a gang lacks, none if they do not exist.
+func (k *kubeCluster) lacking(g *gang, lacks int32, t pods.Terms, where *places) []job {
+	rest := g.free[:min(int(lacks), len(g.free))]
+	if int(lacks) > len(g.Free) || len(rest) == 0 {
+		return nil
 	}
-	if rest := g.free[:min(int(lacks), len(g.free))]; int(lacks) <= len(g.Free) && len(rest) > 0 {
-		jobs = k.jobOf(jobs, g, g.Title()+"/"+rest[0].name, rest, int32(len(rest)), t, where)
-	}
-	return jobs
+	return k.jobOf(nil, g, g.Title()+"/"+rest[0].name, rest, int32(len(rest)), t, where)
 }
 
 // jobOf appends the job of some pods of a gang, of which need must run together. The job runs on the nodes of those pods that are

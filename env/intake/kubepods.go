@@ -132,18 +132,27 @@ func (k *kubeCluster) share() {
 	k.pods = slices.DeleteFunc(k.pods, k.unreadable)
 }
 
-// divide gives the pods on one GPU that do not say which part of it they hold equal parts of what the others leave.
+// divide gives the pods on one GPU that do not say which part of it they hold equal parts of what the others leave. If all hold more
+// than there is, each holds less.
 func (k *kubeCluster) divide(on []*pod) {
-	left, n := int32(cluster.WholeGPU), int32(0)
+	held, n := int32(0), int32(0)
 	for _, p := range on {
-		if left -= p.fraction.Milli; p.fraction.Milli == 0 {
+		if held += p.fraction.Milli; p.fraction.Milli == 0 {
 			n++
 		}
 	}
+	each := max(cluster.WholeGPU-held, n) / max(n, 1)
 	for _, p := range on {
 		if p.fraction.Milli == 0 {
 			k.told.add("running pods that share a GPU by memory, or say it wrongly: they hold what the others leave of it", p.title())
-			p.fraction.Milli = max(left/n, 1)
+			p.fraction.Milli = each
+			held += each
+		}
+	}
+	for _, p := range on {
+		if held > cluster.WholeGPU {
+			k.told.add("running pods that hold more than all of a shared GPU together: each is taken to hold less", p.title())
+			p.fraction.Milli = max(int32(int64(p.fraction.Milli)*cluster.WholeGPU/int64(held)), 1)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func Within(object, field string, n int64) (int32, error) {
 }
 
 // Of returns the group of a pod. The first that the pod names counts: a PodGroup of Kubernetes, of the scheduler-plugins project,
-// of Volcano, of KAI Scheduler; a pod group of Kueue; a group of a LeaderWorkerSet. Where these name an object that is not there,
+// of Volcano, of KAI Scheduler; a replica of a LeaderWorkerSet; a pod group of Kueue. Where these name an object that is not there,
 // Err is set, because the pod must not count as one that may start alone. The pods of a training job of Kubeflow, and those of one
 // Job of a JobSet, are an open gang. All other pods are alone, also those of one Job: a Job may be a queue of independent tasks.
 func Of(p *Pod, objects Objects) Group {
@@ -83,10 +83,10 @@ func Of(p *Pod, objects Objects) Group {
 		return p.defined(objects, Volcano, "annotation "+oldVolcanoNote, volcano)
 	case p.Annotations[kaiGroupNote] != "":
 		return p.defined(objects, KAI, "annotation "+kaiGroupNote, p.Annotations[kaiGroupNote])
-	case labels[kueueGroupLabel] != "":
-		return p.sized("Kueue", "label "+kueueGroupLabel, labels[kueueGroupLabel], MinMemberNote, kueueTotalNote)
 	case labels[setLabel] != "":
 		return p.sized("LeaderWorkerSet", "label "+setLabel, labels[setLabel]+"-"+cmp.Or(labels[setIndexLabel], "0"), MinMemberNote, setSizeNote)
+	case labels[kueueGroupLabel] != "" && p.Annotations[kueueServingNote] != "true":
+		return p.kueue(labels[kueueGroupLabel])
 	case labels[jobSetLabel] != "" && p.job() != "":
 		return p.open("JobSet", p.job())
 	case labels[trainingLabel] != "":
@@ -98,6 +98,14 @@ func Of(p *Pod, objects Objects) Group {
 }
 
 func alone(p *Pod) Group { return Group{Key: Key{Alone, p.Namespace, p.Name}, Least: 1} }
+
+// kueue returns a pod group of Kueue. One that Kueue admits before all its pods exist must not wait for them.
+func (p *Pod) kueue(name string) Group {
+	if p.Annotations[kueueFastNote] == "true" {
+		return p.open("Kueue", name)
+	}
+	return p.sized("Kueue", "label "+kueueGroupLabel, name, MinMemberNote, kueueTotalNote)
+}
 
 // job returns the name of the pod's Job, or "".
 func (p *Pod) job() string {

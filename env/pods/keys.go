@@ -17,18 +17,20 @@ const (
 
 // The labels and annotations that other projects write on pods.
 const (
-	jobLabel        = "batch.kubernetes.io/job-name"
-	oldJobLabel     = "job-name"
-	volcanoNote     = "scheduling.volcano.sh/group-name"
-	oldVolcanoNote  = "scheduling.k8s.io/group-name" // of kube-batch; what Volcano writes
-	kaiGroupNote    = "pod-group-name"
-	kueueGroupLabel = "kueue.x-k8s.io/pod-group-name"
-	kueueTotalNote  = "kueue.x-k8s.io/pod-group-total-count"
-	setLabel        = "leaderworkerset.sigs.k8s.io/name"
-	setIndexLabel   = "leaderworkerset.sigs.k8s.io/group-index"
-	setSizeNote     = "leaderworkerset.sigs.k8s.io/size"
-	jobSetLabel     = "jobset.sigs.k8s.io/jobset-name"
-	trainingLabel   = "training.kubeflow.org/job-name"
+	jobLabel         = "batch.kubernetes.io/job-name"
+	oldJobLabel      = "job-name"
+	volcanoNote      = "scheduling.volcano.sh/group-name"
+	oldVolcanoNote   = "scheduling.k8s.io/group-name" // of kube-batch; what Volcano writes
+	kaiGroupNote     = "pod-group-name"
+	kueueGroupLabel  = "kueue.x-k8s.io/pod-group-name"
+	kueueTotalNote   = "kueue.x-k8s.io/pod-group-total-count"
+	kueueServingNote = "kueue.x-k8s.io/pod-group-serving"        // its pods serve independently of each other
+	kueueFastNote    = "kueue.x-k8s.io/pod-group-fast-admission" // Kueue admits it when its first pod exists
+	setLabel         = "leaderworkerset.sigs.k8s.io/name"
+	setIndexLabel    = "leaderworkerset.sigs.k8s.io/group-index"
+	setSizeNote      = "leaderworkerset.sigs.k8s.io/size"
+	jobSetLabel      = "jobset.sigs.k8s.io/jobset-name"
+	trainingLabel    = "training.kubeflow.org/job-name"
 
 	queueLabel        = "kueue.x-k8s.io/queue-name"         // by users
 	localQueueLabel   = "kueue.x-k8s.io/local-queue-name"   // by Kueue
@@ -45,7 +47,7 @@ const (
 
 var keys = []string{
 	GroupLabel, MinMemberNote, MinWorkersNote, MaxWorkersNote, EstimateNote, ModelNote,
-	jobLabel, oldJobLabel, volcanoNote, oldVolcanoNote, kaiGroupNote, kueueGroupLabel, kueueTotalNote, setLabel, setIndexLabel,
+	jobLabel, oldJobLabel, volcanoNote, oldVolcanoNote, kaiGroupNote, kueueGroupLabel, kueueTotalNote, kueueServingNote, kueueFastNote, setLabel, setIndexLabel,
 	setSizeNote, jobSetLabel, trainingLabel, queueLabel, localQueueLabel, clusterQueueLabel, workloadNote, fractionNote, memoryNote,
 	devicesNote, sharedLabel, appLabel,
 }

@@ -10,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // Reasons of a Refusal.
@@ -63,7 +65,10 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 		}
 	}
 	gpus := list[c.GPU]
+	_, part := pods.FractionOf(gang.Neutral(pod))
 	switch {
+	case gpus.IsZero() && part:
+		return ask{}, faultf(reasonResource, "annotations of KAI Scheduler ask for a part of a GPU, want whole GPUs: a request of %s", c.GPU)
 	case gpus.IsZero():
 		return ask{}, faultf(reasonNoGPU, "request of %s is 0, want at least 1", c.GPU)
 	case gpus.CmpInt64(cluster.MaxGPUs) > 0 || gpus.MilliValue()%1000 != 0:

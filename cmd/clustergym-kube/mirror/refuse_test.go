@@ -64,6 +64,14 @@ func TestRefusals(t *testing.T) {
 		{"an estimate that is no duration", annotated(EstimateAnnotation, "soon"), reasonAnnotation, `pod team/x: annotation clustergym.dev/estimate is "soon"`},
 		{"an estimate of nothing", annotated(EstimateAnnotation, "0s"), reasonAnnotation, `"0s"`},
 		{"an estimate beyond all bounds", annotated(EstimateAnnotation, "2000000h"), reasonAnnotation, `"2000000h"`},
+		{"a part of a GPU", func(p *corev1.Pod) {
+			asks("cpu", "1")(p)
+			annotated("gpu-fraction", "0.5")(p)
+		}, reasonResource, "ask for a part of a GPU, want whole GPUs"},
+		{"limits alone, which requests default to", func(p *corev1.Pod) {
+			r := &p.Spec.Containers[0].Resources
+			r.Requests, r.Limits = nil, r.Requests
+		}, "", ""},
 		{"a model that cannot be printed", annotated(modelAnnotation, "a\nb"), reasonAnnotation, `"a\nb"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
