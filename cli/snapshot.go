@@ -74,14 +74,14 @@ func newSnapshotKubectlCmd(a *app) *cobra.Command {
 		Short: "Make a snapshot of what kubectl get prints",
 		Long: cmdline.Long(`
 Reads the lists of nodes and pods that kubectl get prints with -o json, and writes a snapshot to standard output. If the lists
-also contain the PodGroups of Kubernetes, the scheduler-plugins project, Volcano or KAI Scheduler, these define gangs. Without FILE
-it reads standard input.
+also contain the PodGroups of Kubernetes, the scheduler-plugins project, Volcano or KAI Scheduler, these define gangs. Without
+FILE it reads standard input.
 
 Servers are the nodes with allocatable GPUs. A node that is unschedulable or not ready is down or, if pods still run there,
 has its free GPUs out of order. Pods without GPUs use up CPU and memory of their nodes. Jobs are the pods that request GPUs
-and have not ended: together those of one gang, as clustergym-kube sees it, otherwise each by itself, also those of one Job. Each
-GPU of a pod becomes a worker. Kubernetes does not report which GPUs a pod holds; each gets the lowest that are free. The annotation
-clustergym.dev/estimate of a pod or PodGroup, such as 36h, is the job's estimate.
+and have not ended: together those of one gang, as clustergym-kube sees it, otherwise each by itself, also those of one Job.
+Each GPU of a pod becomes a worker. Kubernetes does not report which GPUs a pod holds; each gets the lowest that are free. The
+annotation clustergym.dev/estimate of a pod or PodGroup, such as 36h, is the job's estimate.
 
 If the lists contain the ClusterQueues, LocalQueues and Workloads of Kueue, each cohort of queues becomes a tenant with a quota,
 and Workloads that are not admitted become waiting jobs.

@@ -146,8 +146,8 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	}
 	for _, p := range k.leaving {
 		k.told.add("pods that are being deleted and still hold GPUs: running jobs of their own", p.title())
-		g := &gang{&pods.Gang{Group: pods.Group{Key: pods.Key{API: "deleted", Namespace: p.namespace, Name: p.name}, Least: 1}}, []*pod{p}, nil}
-		jobs = k.jobOf(jobs, g, g.Title(), g.bound, 1, pods.Terms{}, where)
+		g := &gang{Gang: &pods.Gang{Group: pods.Group{Key: pods.Key{API: "deleted", Namespace: p.namespace, Name: p.name}}}}
+		jobs = k.jobOf(jobs, g, g.Title(), []*pod{p}, 1, pods.Terms{}, where)
 	}
 	jobs = append(jobs, k.waiting(where)...)
 	rename(jobs)

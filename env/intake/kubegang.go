@@ -133,8 +133,8 @@ func (k *kubeCluster) tellApart(all []*gang) {
 			continue
 		}
 		if count[p.owner]++; count[p.owner] == 2 {
-			k.told.add("owners such as Jobs whose pods name no group: each pod is a job of its own, as it is for clustergym-kube (a gang needs "+
-				"a PodGroup, or the label "+pods.GroupLabel+" and the annotation "+pods.MinMemberNote+")",
+			k.told.add("owners such as Jobs whose pods name no group: each pod is a job of its own, as it is for clustergym-kube (a gang "+
+				"needs a PodGroup, or the label "+pods.GroupLabel+" and the annotation "+pods.MinMemberNote+")",
 				p.owner.kind+" "+p.namespace+"/"+p.owner.name)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/clustergym/clustergym/env/cluster"
 )
 
 // marked returns labels and annotations as text at the end of a pod's metadata, from key and value pairs.
@@ -80,63 +78,6 @@ func TestGroupsOfOtherProjects(t *testing.T) {
 	}
 }
 
-// TestSharedGPUs checks what KAI Scheduler's pods hold of GPUs that they share.
-func TestSharedGPUs(t *testing.T) {
-	reserve := func(name, group string) string {
-		return strings.Replace(kubePod(name, 1, "n", marked("runai-gpu-group="+group, ""), ""), `"namespace":"a"`, `"namespace":"kai-resource-reservation"`, 1)
-	}
-	shares := func(name, node, group, notes string) string {
-		return kubePod(name, 0, node, marked("runai-gpu-group="+group, notes), "")
-	}
-	for _, c := range []struct {
-		name  string
-		items []string
-		want  string // of each job its thousandths and GPUs
-		notes []string
-	}{
-		{"two on one, one on another, one waits", []string{reserve("r1", "x"), reserve("r2", "y"), shares("a", "n", "x", "gpu-fraction=0.5"),
-			shares("b", "n", "x", "gpu-fraction=0.25"), shares("c", "n", "y", "gpu-fraction=0.3"), shares("d", "", "", "gpu-fraction=0.7")},
-			"a/a 500 [0] a/b 250 [0] a/c 300 [1] a/d 700 []", nil},
-		{"several devices", []string{reserve("r1", "x"), reserve("r2", "y"),
-			kubePod("a", 0, "n", marked("runai-gpu-group/x=x runai-gpu-group/y=y", "gpu-fraction=0.5 gpu-fraction-num-devices=2"), "")},
-			"a/a 500 [0 1]", nil},
-		{"by memory", []string{reserve("r1", "x"), shares("a", "n", "x", "gpu-fraction=0.25"), shares("b", "n", "x", "gpu-memory=2000"), shares("c", "", "", "gpu-memory=9")},
-			"a/a 250 [0] a/b 750 [0]", []string{"share a GPU by memory, or say it wrongly: they hold what the others leave of it: 1, for example a/b",
-				"left out: 1, for example a/c: gpu-memory is 9"}},
-		{"said wrongly", []string{reserve("r1", "x"), shares("a", "n", "x", "gpu-fraction=half"), shares("b", "", "", "gpu-fraction=-1"),
-			shares("c", "", "", "gpu-fraction=NaN"), shares("d", "", "", "gpu-fraction=0.5 gpu-fraction-num-devices=0")}, "a/a 1000 [0]",
-			[]string{"say it wrongly: they hold what the others leave of it: 1, for example a/a", "left out: 3, for example a/b: annotation gpu-fraction is"}},
-		{"a gang on one GPU", []string{reserve("r1", "x"), kubePod("a", 0, "n", marked("runai-gpu-group=x", "gpu-fraction=0.5 pod-group-name=g"), ""),
-			kubePod("b", 0, "n", marked("runai-gpu-group=x", "gpu-fraction=0.25 pod-group-name=g"), ""),
-			kubePod("c", 0, "", marked("", "gpu-fraction=0.5 pod-group-name=g"), ""), podGroupOf("scheduling.run.ai/v2alpha2", `"minMember":3`)},
-			"a/g/a 500 [0] a/g/b 250 [0] a/g/c 500 []", []string{"each of their pods is a running job of its own: 1, for example a/g"}},
-		{"more than all", []string{reserve("r1", "x"), shares("a", "n", "x", "gpu-fraction=0.75"), shares("b", "n", "x", "gpu-fraction=0.75"), shares("c", "n", "x", "gpu-memory=1")},
-			"a/a 499 [0] a/b 499 [0] a/c 1 [0]", []string{"hold more than all of a shared GPU together: each is taken to hold less: 3"}},
-		{"a reservation alone", []string{reserve("r1", "x")}, "kai-resource-reservation/r1 1000 [0]", []string{"without a pod that shares the GPU in the input"}},
-		{"a pod without its reservation", []string{shares("a", "n", "x", "gpu-fraction=0.5"), kubePod("b", 1, "n", "", "")}, "a/a 500 [0] a/b 1000 [1]", nil},
-	} {
-		r, err := readKubectl(kubeList(append(c.items, kubeNode("n", 2, ""))...))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		written(t, r)
-		var all []string
-		for i := range r.State.Jobs() {
-			id := cluster.JobID(i)
-			all = append(all, fmt.Sprint(r.State.Spec(id).Name, " ", r.State.Spec(id).Request.GPUMilli, r.State.GPUs(id)))
-		}
-		if got := strings.Join(all, " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-		for _, note := range c.notes {
-			if !strings.Contains(noted(r), note) {
-				t.Errorf("%s: notes\n%s\nwant %s", c.name, noted(r), note)
-			}
-		}
-	}
-}
-
 // TestRequestsDefaultToLimits checks what a pod asks for that states limits.
 func TestRequestsDefaultToLimits(t *testing.T) {
 	const limit = `{"resources":{"limits":{"nvidia.com/gpu":"2","cpu":"4","memory":"8Gi"}`
@@ -156,45 +97,6 @@ func TestRequestsDefaultToLimits(t *testing.T) {
 		spec := r.State.Spec(0)
 		if got := fmt.Sprint(spec.Workers, " ", spec.Request.CPUMilli, " ", spec.Request.MemMiB); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-}
-
-// TestTenantsOfPods checks how the queue of a pod is found that does not name it.
-func TestTenantsOfPods(t *testing.T) {
-	child := `,"ownerReferences":[{"kind":"Job","name":"s-w-0","uid":"job","controller":true}]`
-	set := marked("jobset.sigs.k8s.io/jobset-name=s batch.kubernetes.io/job-name=s-w-0", "")
-	job := `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"s-w-0","namespace":"a","uid":"job",
-"ownerReferences":[{"kind":"JobSet","name":"s","uid":"set","controller":true}]}}`
-	workload := func(name, kind, owner, admitted string) string {
-		w := strings.ReplaceAll(workloadOf(owner, "q", "", admitted), `"kind":"Job"`, `"kind":"`+kind+`"`)
-		return strings.Replace(w, `"name":"job-`+owner+`"`, `"name":"`+name+`"`, 1)
-	}
-	const one = `"admission":{"clusterQueue":"one"}`
-	base := []string{kubeNode("n", 8, ""), queueIn("one", "", 4, ""), localQueue("q", "one")}
-	for _, c := range []struct {
-		name  string
-		items []string
-	}{
-		{"by the JobSet that its label names", []string{kubePod("p", 2, "n", child+set, ""), workload("w", "JobSet", "s", one)}},
-		{"by the Workload that its annotation names", []string{kubePod("p", 2, "n", child+marked("", "kueue.x-k8s.io/workload=w"), ""), workload("w", "Other", "o", one)}},
-		{"by its pod group", []string{kubePod("p", 2, "n", marked("kueue.x-k8s.io/pod-group-name=w", "kueue.x-k8s.io/pod-group-total-count=1"), ""), workload("w", "Pod", "p", one)}},
-		{"by the owner of its owner", []string{kubePod("p", 2, "n", child, ""), job, workload("w", "JobSet", "set", one)}},
-		{"by a label of the owner of its owner", []string{kubePod("p", 2, "n", child, ""), job,
-			`{"kind":"JobSet","metadata":{"name":"s","namespace":"a","uid":"set","labels":{"kueue.x-k8s.io/queue-name":"q"}}}`}},
-	} {
-		r, err := readKubectl(kubeList(append(base, c.items...)...))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		for _, id := range r.State.Running() {
-			if got := r.State.Spec(id).Tenant; got != "queue/one" {
-				t.Errorf("%s: tenant %s, want queue/one", c.name, got)
-			}
-		}
-		if len(r.State.Running()) != 1 {
-			t.Errorf("%s: %d jobs run, want 1", c.name, len(r.State.Running()))
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/clustergym/clustergym/env/pods"
 )
 
-// jobsOf returns the jobs of a gang. If as many of its pods are bound as must run together, it runs, and may grow by its other pods.
-// If fewer are, these hold their GPUs, and the pods that it lacks are a waiting job.
+// jobsOf returns the jobs of a gang. If as many of its pods are bound as must run together, it runs, and may grow by its other
+// pods. If fewer are, these hold their GPUs, and the pods that it lacks are a waiting job.
 func (k *kubeCluster) jobsOf(g *gang, where *places) []job {
 	need := g.Need()
 	if g.Err != nil {
-		k.told.add("gangs whose size is not known (is their PodGroup in the list of kubectl get?): all their pods are taken to run together",
-			cut(g.Title()+", "+g.Err.Error()))
+		k.told.add("gangs whose size is not known (is their PodGroup in the list of kubectl get?): all their pods are taken to run "+
+			"together", cut(g.Title()+", "+g.Err.Error()))
 		need = int32(len(g.Bound) + len(g.Free) + len(g.Gated))
 	}
 	runs := int32(len(g.Bound)) >= need && len(g.bound) > 0
@@ -73,8 +73,8 @@ func (k *kubeCluster) alike(g *gang) []*pod {
 	})
 }
 
-// runningJobs returns the job of a gang that runs. An elastic one may grow by its pods that wait. Otherwise each of them is a job of
-// its own, as it is for the scheduler, and named as there.
+// runningJobs returns the job of a gang that runs. An elastic one may grow by its pods that wait. Otherwise each of them is a job
+// of its own, as it is for the scheduler, and named as there.
 func (k *kubeCluster) runningJobs(g *gang, need int32, elastic bool, t pods.Terms, where *places) []job {
 	all, whole := g.bound, slices.Concat(g.bound, g.free)
 	workers, least, most := t.Size(need, int32(len(whole)), int32(len(g.bound)), true)
@@ -107,8 +107,8 @@ func (k *kubeCluster) surplus(jobs []job, g *gang, free []*pod, t pods.Terms, wh
 	return jobs
 }
 
-// sharingJobs returns the jobs of a gang whose running pods hold parts of GPUs. Each is a job of its own, because the workers of a job
-// hold equal parts of different GPUs, and pods of a gang may hold different parts of one.
+// sharingJobs returns the jobs of a gang whose running pods hold parts of GPUs. Each is a job of its own, because the workers of
+// a job hold equal parts of different GPUs, and pods of a gang may hold different parts of one.
 func (k *kubeCluster) sharingJobs(g *gang, need int32, t pods.Terms, where *places) (jobs []job) {
 	k.told.add("running gangs that share GPUs: each of their pods is a running job of its own", g.Title())
 	for _, p := range g.bound {
@@ -120,10 +120,11 @@ func (k *kubeCluster) sharingJobs(g *gang, need int32, t pods.Terms, where *plac
 	return k.surplus(jobs, g, g.free, t, where)
 }
 
-// partialJobs returns the job of the pods that hold GPUs of a gang that cannot run yet, and the waiting job of the pods that it lacks,
-// if they exist.
+// partialJobs returns the job of the pods that hold GPUs of a gang that cannot run yet, and the waiting job of the pods that it
+// lacks, if they exist.
 func (k *kubeCluster) partialJobs(g *gang, lacks int32, t pods.Terms, where *places) []job {
-	k.told.add("gangs of which too few pods run: these count as a running job, and the pods that they lack as a waiting one", g.Title())
+	const what = "gangs of which too few pods run: these count as a running job, and the pods that they lack as a waiting one"
+	k.told.add(what, g.Title())
 	return append(k.jobOf(nil, g, g.Title(), g.bound, 1, t, where), k.lacking(g, lacks, t, where)...)
 }
 
@@ -220,7 +221,8 @@ func (k *kubeCluster) draft(title string, own []*pod, workers int64, t pods.Term
 		k.told.add("jobs with more CPU or memory for each GPU, or with more GPUs, than a snapshot can represent, left out", title)
 		return job{}, false
 	case !ok:
-		k.told.add("running jobs with more CPU or memory for each GPU than a snapshot can represent: the most that it can is taken", title)
+		const what = "running jobs with more CPU or memory for each GPU than a snapshot can represent: the most that it can is taken"
+		k.told.add(what, title)
 	}
 	j.JobSpec = cluster.JobSpec{Name: title, Workers: int32(workers), Request: request, Model: t.Model, Estimate: t.Estimate}
 	if together > 1 {

@@ -60,8 +60,8 @@ func FractionOf(p *Pod) (f Fraction, ok bool) {
 	return f, true
 }
 
-// Reserves reports whether a pod of KAI Scheduler holds a whole GPU for other pods that share it, and the name of this GPU, "" if it
-// does not say.
+// Reserves reports whether a pod of KAI Scheduler holds a whole GPU for other pods that share it, and the name of this GPU, "" if
+// it does not say.
 func Reserves(p *Pod) (gpu string, ok bool) {
 	const old, now = "runai-reservation", "kai-resource-reservation"
 	ok = p.Namespace == old || p.Namespace == now || p.Labels[appLabel] == old || p.Labels[appLabel] == now

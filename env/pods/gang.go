@@ -15,10 +15,10 @@ type Gang struct {
 	Other int32  // another Least that one of the pods states, 0 if all agree
 }
 
-// Gangs groups pods into gangs, in the order of their first pods by name. Pods that have failed, or are being deleted, must not be
-// among them. The function of returns the group of a pod. The function ask returns a text that is equal for pods that ask for the
-// same. Pods of an open gang that ask for something else than most of them are each alone: they have other roles, and nobody has
-// stated that they must run together with the others.
+// Gangs groups pods into gangs, in the order of their first pods by name. Pods that have failed, or are being deleted, must not
+// be among them. The function of returns the group of a pod. The function ask returns a text that is equal for pods that ask for
+// the same. Pods of an open gang that ask for something else than most of them are each alone: they have other roles, and nobody
+// has stated that they must run together with the others.
 func Gangs(all []*Pod, of func(*Pod) Group, ask func(*Pod) string) (gangs []*Gang) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, ByName)
@@ -94,9 +94,9 @@ func (c *Gang) add(p *Pod, g *Group) {
 	}
 }
 
-// Need returns how many pods of the gang must run together, at least 1. Those that have succeeded need no room any more. They count
-// only if they have the same controller as the live pods, because an earlier run may have had the same name. An open gang that
-// runs needs the pods that run, and one that waits all that could be bound.
+// Need returns how many pods of the gang must run together, at least 1. Those that have succeeded need no room any more. They
+// count only if they have the same controller as the live pods, because an earlier run may have had the same name. An open gang
+// that runs needs the pods that run, and one that waits all that could be bound.
 func (c *Gang) Need() int32 {
 	if c.Open {
 		if len(c.Bound) > 0 {
@@ -120,8 +120,8 @@ func (c *Gang) Need() int32 {
 func (c *Gang) Elastic(podGPUs int32) bool { return podGPUs == 1 && c.API != Alone && !c.Open }
 
 // Size returns the number of workers of an elastic gang with so many pods, of which so many are bound, limited to the bounds that
-// users state: need, t.Min and t.Max, where 0 is not stated. A running gang gets bounds that include its bound pods. The bounds are
-// equal if the gang is not elastic after all.
+// users state: need, t.Min and t.Max, where 0 is not stated. A running gang gets bounds that include its bound pods. The bounds
+// are equal if the gang is not elastic after all.
 func (t *Terms) Size(need, pods, bound int32, running bool) (workers, least, most int32) {
 	least, most = max(need, t.Min), cmp.Or(t.Max, pods)
 	if running {

@@ -69,9 +69,10 @@ func Within(object, field string, n int64) (int32, error) {
 }
 
 // Of returns the group of a pod. The first that the pod names counts: a PodGroup of Kubernetes, of the scheduler-plugins project,
-// of Volcano, of KAI Scheduler; a replica of a LeaderWorkerSet; a pod group of Kueue. Where these name an object that is not there,
-// Err is set, because the pod must not count as one that may start alone. The pods of a training job of Kubeflow, and those of one
-// Job of a JobSet, are an open gang. All other pods are alone, also those of one Job: a Job may be a queue of independent tasks.
+// of Volcano, of KAI Scheduler; a replica of a LeaderWorkerSet; a pod group of Kueue. Where these name an object that is not
+// there, Err is set, because the pod must not count as one that may start alone. The pods of a training job of Kubeflow, and
+// those of one Job of a JobSet, are an open gang. All other pods are alone, also those of one Job: a Job may be a queue of
+// independent tasks.
 func Of(p *Pod, objects Objects) Group {
 	labels := p.Labels
 	switch volcano := cmp.Or(p.Annotations[volcanoNote], p.Annotations[oldVolcanoNote]); {
@@ -84,7 +85,8 @@ func Of(p *Pod, objects Objects) Group {
 	case p.Annotations[kaiGroupNote] != "":
 		return p.defined(objects, KAI, "annotation "+kaiGroupNote, p.Annotations[kaiGroupNote])
 	case labels[setLabel] != "":
-		return p.sized("LeaderWorkerSet", "label "+setLabel, labels[setLabel]+"-"+cmp.Or(labels[setIndexLabel], "0"), MinMemberNote, setSizeNote)
+		name := labels[setLabel] + "-" + cmp.Or(labels[setIndexLabel], "0")
+		return p.sized("LeaderWorkerSet", "label "+setLabel, name, MinMemberNote, setSizeNote)
 	case labels[kueueGroupLabel] != "" && p.Annotations[kueueServingNote] != "true":
 		return p.kueue(labels[kueueGroupLabel])
 	case labels[jobSetLabel] != "" && p.job() != "":
@@ -173,12 +175,13 @@ func (p *Pod) open(api, name string) Group {
 	return Group{Key: Key{api, p.Namespace, name}, Least: 1, Open: true}
 }
 
-// NativeObject returns the Object of a PodGroup of Kubernetes itself, whose spec has a policy gang with a number of pods, a policy
-// basic, or topology constraints. The title is for errors.
+// NativeObject returns the Object of a PodGroup of Kubernetes itself, whose spec has a policy gang with a number of pods, a
+// policy basic, or topology constraints. The title is for errors.
 func NativeObject(title string, gang, basic, constraints bool, count int64) *Object {
 	switch {
 	case constraints:
-		return &Object{Err: fmt.Errorf("%s: spec.schedulingConstraints is set, want none: topology constraints are not supported", title)}
+		const want = "want none: topology constraints are not supported"
+		return &Object{Err: fmt.Errorf("%s: spec.schedulingConstraints is set, %s", title, want)}
 	case gang && !basic:
 		least, err := Within(title, "spec.schedulingPolicy.gang.minCount", count)
 		return &Object{Least: least, Err: err}

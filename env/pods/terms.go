@@ -17,9 +17,9 @@ type Terms struct {
 // LongestEstimate is the longest run time that a user may state.
 const LongestEstimate = 100 * 365 * 24 * time.Hour
 
-// Terms reads the annotations of a gang: those of the group's object, and otherwise of the first of some pods that has the key. It
-// reads those about the gang's size only if the gang is elastic. The errors name the object, the annotation, its value and what was
-// expected.
+// Terms reads the annotations of a gang: those of the group's object, and otherwise of the first of some pods that has the key.
+// It reads those about the gang's size only if the gang is elastic. The errors name the object, the annotation, its value and
+// what was expected.
 func (c *Gang) Terms(of []*Pod, elastic bool) (t Terms, wrong []error) {
 	failed := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	count := func(key string, least int32) int32 {
@@ -56,7 +56,8 @@ func (c *Gang) Terms(of []*Pod, elastic bool) (t Terms, wrong []error) {
 	return t, wrong
 }
 
-// annotation looks for a key on the object of the group and then on the pods. It returns the object that has the key, and the value.
+// annotation looks for a key on the object of the group and then on the pods. It returns the object that has the key, and the
+// value.
 func (c *Gang) annotation(of []*Pod, key string) (object, value string, said bool) {
 	if value, said = c.Annotations[key]; said {
 		return "group " + c.Title(), value, true

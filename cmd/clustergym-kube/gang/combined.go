@@ -6,8 +6,8 @@ import (
 	"github.com/clustergym/clustergym/env/pods"
 )
 
-// Combined finds a pod's group as pods.Of does, in the objects of the APIs that the server has: each field is nil if the server does
-// not have the API.
+// Combined finds a pod's group as pods.Of does, in the objects of the APIs that the server has: each field is nil if the server
+// does not have the API.
 type Combined struct {
 	Native *Native
 	CRD    *CRD

@@ -1,5 +1,5 @@
-// Package gang finds the gang of a pod, the pods that must run together, in the objects of a Kubernetes API server. Package pods of
-// the main module says which pods are a gang; this package finds the objects for it.
+// Package gang finds the gang of a pod, the pods that must run together, in the objects of a Kubernetes API server. Package pods
+// of the main module says which pods are a gang; this package finds the objects for it.
 package gang
 
 import (

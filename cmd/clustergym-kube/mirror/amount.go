@@ -77,8 +77,8 @@ func (c *Config) holding(pod *corev1.Pod) amount {
 	return c.amountOf(podresource.PodRequests(defaulted(pod), podresource.PodResourcesOptions{UseStatusResources: true}))
 }
 
-// defaulted returns the pod with the requests that are not stated set to the limits. The API server does so when it accepts a pod;
-// pods from elsewhere may lack it.
+// defaulted returns the pod with the requests that are not stated set to the limits. The API server does so when it accepts a
+// pod; pods from elsewhere may lack it.
 func defaulted(pod *corev1.Pod) *corev1.Pod {
 	lacks := func(r *corev1.ResourceRequirements) bool {
 		for name := range r.Limits {

@@ -68,7 +68,8 @@ func (c *Config) askOf(pod *corev1.Pod) (ask, *fault) {
 	_, part := pods.FractionOf(gang.Neutral(pod))
 	switch {
 	case gpus.IsZero() && part:
-		return ask{}, faultf(reasonResource, "annotations of KAI Scheduler ask for a part of a GPU, want whole GPUs: a request of %s", c.GPU)
+		return ask{}, faultf(reasonResource, "annotations of KAI Scheduler ask for a part of a GPU, want whole GPUs: a request of %s",
+			c.GPU)
 	case gpus.IsZero():
 		return ask{}, faultf(reasonNoGPU, "request of %s is 0, want at least 1", c.GPU)
 	case gpus.CmpInt64(cluster.MaxGPUs) > 0 || gpus.MilliValue()%1000 != 0:

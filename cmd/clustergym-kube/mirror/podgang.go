@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/pods"
@@ -72,7 +73,8 @@ func (b *builder) group(own []*corev1.Pod) (all []*podGang) {
 		}
 		return pods.Group{Key: key, Least: g.MinCount, Open: g.Open, Annotations: g.Annotations, Err: err}
 	}, func(p *pods.Pod) string {
-		return fmt.Sprint(b.amountOf(b.original(own[p.Index], requests(own[p.Index]))), own[p.Index].Spec.Priority, constraint(own[p.Index]))
+		pod := own[p.Index]
+		return fmt.Sprint(b.amountOf(b.original(pod, requests(pod))), schedulinghelpers.PodPriority(pod), constraint(pod))
 	}) {
 		all = append(all, &podGang{c, groups[c.Key], of(c.Bound), of(c.Free), of(c.Gated), of(c.Ended)})
 	}

@@ -72,6 +72,8 @@ func (d *drawn) add(t *rapid.T, i int) {
 		if theirs {
 			foreign(p)
 		}
+		priority := int32(7)
+		p.Spec.Priority = &priority
 		d.belongs(t, p, kind, name, k, least)
 		if ask := usual; rarely(t, 12) {
 			someAsk(t)(p)
