@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // marked returns labels and annotations as text at the end of a pod's metadata, from key and value pairs.
@@ -53,6 +54,8 @@ func TestGroupsOfOtherProjects(t *testing.T) {
 		{"a launcher that runs is no job", append(two(inVolcano), podGroupOf(volcano, `"minMember":1`), kubePod("l", 0, "n", inVolcano, "")), "a/g 4/2", nil},
 		{"nor is one of pods with one GPU", []string{n8, kubePod("p", 1, "", inVolcano, ""), kubePod("q", 1, "", inVolcano, ""), kubePod("l", 0, "n", inVolcano, ""),
 			podGroupOf(volcano, `"minMember":1`)}, "a/g 2/1", nil},
+		{"nor with one that waits", []string{n8, kubePod("p", 1, "", inVolcano, ""), kubePod("q", 1, "", inVolcano, ""), kubePod("l", 0, "", inVolcano, ""),
+			podGroupOf(volcano, `"minMember":1`)}, "a/g 2/1", nil},
 		{"KAI", append(two(marked("", "pod-group-name=g")), podGroupOf(kai, `"minMember":2`)), "a/g 4/2", nil},
 		{"a group of an API that nobody knows", append(two(""), podGroupOf("example.com/v1", `"minMember":2`)), "a/p 2/2; a/q 2/2",
 			[]string{`ignored: 1, for example one of "example.com/v1"`}},
@@ -78,6 +81,40 @@ func TestGroupsOfOtherProjects(t *testing.T) {
 	}
 }
 
+// TestGangsWaitSinceTheyAreWhole checks from when gangs wait and run: when as many pods as they need had been created, and started.
+func TestGangsWaitSinceTheyAreWhole(t *testing.T) {
+	pod := func(name, node string, made int, notes string) string {
+		p := kubePod(name, 1, node, marked("scheduling.x-k8s.io/pod-group=g", "clustergym.dev/min-member=1 "+notes), "")
+		p = strings.Replace(p, "T06:00:00Z", fmt.Sprintf("T06:%02d:00Z", made), 1)
+		return strings.Replace(p, "T07:00:00Z", fmt.Sprintf("T07:%02d:00Z", made), 1)
+	}
+	const two = "clustergym.dev/min-workers=2"
+	for _, c := range []struct {
+		name          string
+		pods          []string
+		submit, start string
+	}{
+		{"one is enough", []string{pod("p", "n", 30, ""), pod("q", "n", 10, ""), pod("r", "", 20, "")}, "06:10", "07:10"},
+		{"two are needed", []string{pod("p", "n", 30, two), pod("q", "n", 10, two), pod("r", "", 20, two)}, "06:20", "07:10"},
+		{"two are needed and wait", []string{pod("p", "", 30, two), pod("q", "", 10, two), pod("r", "", 20, two)}, "06:20", ""},
+	} {
+		r, err := readKubectl(kubeList(append(c.pods, kubeNode("n", 8, ""))...))
+		if err != nil || r.State.Jobs() != 1 {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		s := r.State
+		at := func(d time.Duration) string { return now.Add(d - s.Now()).Format("15:04") }
+		start := ""
+		if len(s.Running()) > 0 {
+			start = at(s.Now() - s.Progress(0))
+		}
+		if submit := at(s.Spec(0).Submit); submit != c.submit || start != c.start {
+			t.Errorf("%s: submitted %s, started %s, want %s and %s", c.name, submit, start, c.submit, c.start)
+		}
+	}
+}
+
 // TestRequestsDefaultToLimits checks what a pod asks for that states limits.
 func TestRequestsDefaultToLimits(t *testing.T) {
 	const limit = `{"resources":{"limits":{"nvidia.com/gpu":"2","cpu":"4","memory":"8Gi"}`
@@ -87,6 +124,7 @@ func TestRequestsDefaultToLimits(t *testing.T) {
 		{"init containers", `"initContainers":[` + limit + `}}],"containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}]`, "2 2000 4096"},
 		{"sidecars", `"initContainers":[{"restartPolicy":"Always","resources":{"limits":{"cpu":"2"}}}],"containers":[` + limit + `}}]`, "2 3000 4096"},
 		{"the whole pod", `"resources":{"limits":{"cpu":"6","memory":"6Gi"}},"containers":[{"resources":{"limits":{"nvidia.com/gpu":2},"requests":{"cpu":"1"}}}]`, "2 500 3072"},
+		{"the whole pod's limits where no container asks", `"resources":{"limits":{"cpu":"6"}},"containers":[{"resources":{"limits":{"nvidia.com/gpu":2}}}]`, "2 3000 0"},
 		{"the whole pod's requests", `"resources":{"requests":{"cpu":"6"}},"overhead":{"cpu":"2"},"containers":[` + limit + `}}]`, "2 4000 4096"},
 	} {
 		r, err := readKubectl(kubeList(kubeNode("n", 8, ""), `{"kind":"Pod","metadata":{"name":"p","namespace":"a"},"spec":{`+c.spec+`},"status":{"phase":"Pending"}}`))

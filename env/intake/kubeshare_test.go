@@ -40,6 +40,8 @@ func TestSharedGPUs(t *testing.T) {
 			"a/g/a 500 [0] a/g/b 250 [0] a/g/c 500 []", []string{"each of their pods is a running job of its own: 1, for example a/g"}},
 		{"more than all", []string{reserve("r1", "x"), shares("a", "n", "x", "gpu-fraction=0.75"), shares("b", "n", "x", "gpu-fraction=0.75"), shares("c", "n", "x", "gpu-memory=1")},
 			"a/a 499 [0] a/b 499 [0] a/c 1 [0]", []string{"hold more than all of a shared GPU together: each is taken to hold less: 3"}},
+		{"more GPUs than are allocatable", []string{shares("a", "n", "x", "gpu-fraction=0.5"), shares("b", "n", "y", "gpu-fraction=0.5"),
+			shares("c", "n", "z", "gpu-fraction=0.5")}, "a/a 500 [0] a/b 500 [1] a/c 500 [2]", []string{"more GPUs than are allocatable"}},
 		{"a reservation alone", []string{reserve("r1", "x")}, "kai-resource-reservation/r1 1000 [0]", []string{"without a pod that shares the GPU in the input"}},
 		{"a pod without its reservation", []string{shares("a", "n", "x", "gpu-fraction=0.5"), kubePod("b", 1, "n", "", "")}, "a/a 500 [0] a/b 1000 [1]", nil},
 	} {
