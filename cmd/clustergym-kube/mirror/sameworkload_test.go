@@ -59,6 +59,11 @@ func (d *drawn) add(t *rapid.T, i int) {
 		d.share(t, namespace, name, n)
 		return
 	}
+	also := kind // another group that the pods name
+	if rarely(t, 6) {
+		also = rapid.SampledFrom(kinds).Draw(t, "also")
+	}
+	stated := rarely(t, 6) // the size of an open gang, too
 	usual, theirs := someAsk(t), rarely(t, 8)
 	runs := rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "runs")
 	for k := range n {
@@ -74,7 +79,13 @@ func (d *drawn) add(t *rapid.T, i int) {
 		}
 		priority := int32(7)
 		p.Spec.Priority = &priority
+		if stated {
+			p.Annotations["clustergym.dev/min-member"] = strconv.Itoa(least)
+		}
 		d.belongs(t, p, kind, name, k, least)
+		if also != kind {
+			d.belongs(t, p, also, name+"x", k, least+1)
+		}
 		if ask := usual; rarely(t, 12) {
 			someAsk(t)(p)
 		} else {
