@@ -92,7 +92,7 @@ type pod struct {
 }
 
 var podFields = []string{
-	"nodeName", "containers", "initContainers", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
+	"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
 	"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
 }
 
@@ -122,12 +122,12 @@ func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
 			p.node = name(r)
 		case "containers":
 			list(r, func(int) {
-				a, _ := c.container(r)
+				a, _ := c.container(r, p)
 				run.add(a)
 			})
 		case "initContainers":
 			list(r, func(int) {
-				if a, stays := c.container(r); stays {
+				if a, stays := c.container(r, p); stays {
 					sidecars.add(a)
 					peak.atLeast(sidecars)
 				} else {
@@ -157,9 +157,11 @@ func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
 }
 
 // container reads what a container requests, and whether it runs as long as the pod if it is an init container.
-func (c *Kubectl) container(r *strictjson.Reader) (a amounts, stays bool) {
-	object(r, []string{"resources", "restartPolicy"}, func(field string) {
+func (c *Kubectl) container(r *strictjson.Reader, p *pod) (a amounts, stays bool) {
+	object(r, []string{"resources", "restartPolicy", "ports"}, func(field string) {
 		switch field {
+		case "ports":
+			p.constraints.read(r, field)
 		case "resources":
 			var limit amounts
 			a, limit = c.resources(r)

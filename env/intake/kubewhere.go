@@ -44,6 +44,23 @@ func (c *constraints) read(r *strictjson.Reader, field string) {
 				}
 			})
 		})
+	case "volumes":
+		list(r, func(int) {
+			object(r, []string{"persistentVolumeClaim", "ephemeral"}, func(string) {
+				if !r.Null() {
+					c.others = append(c.others, "volumes of claims")
+					r.Skip()
+				}
+			})
+		})
+	case "ports":
+		list(r, func(int) {
+			object(r, []string{"hostPort"}, func(string) {
+				if !r.Null() && r.Number(0, 1<<16) > 0 {
+					c.others = append(c.others, "host ports")
+				}
+			})
+		})
 	case "affinity":
 		object(r, []string{"nodeAffinity", "podAffinity", "podAntiAffinity"}, func(kind string) {
 			object(r, []string{"requiredDuringSchedulingIgnoredDuringExecution"}, func(string) {
