@@ -41,8 +41,7 @@ func (k *kubeCluster) addPod(r *strictjson.Reader) {
 	case p.deleting:
 		k.told.add("waiting pods that are being deleted, left out", title)
 	default:
-		slices.Sort(p.constraints.others)
-		for _, field := range slices.Compact(p.constraints.others) {
+		for _, field := range p.constraints.others {
 			k.told.add("pods whose required "+field+" a snapshot cannot represent", title)
 		}
 		k.pods = append(k.pods, p)

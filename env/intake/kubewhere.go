@@ -40,7 +40,7 @@ func (c *constraints) read(r *strictjson.Reader, field string) {
 		list(r, func(int) {
 			object(r, []string{"whenUnsatisfiable"}, func(string) {
 				if name(r) != "ScheduleAnyway" {
-					c.others = append(c.others, "topologySpreadConstraints")
+					c.unknown("topologySpreadConstraints")
 				}
 			})
 		})
@@ -48,7 +48,7 @@ func (c *constraints) read(r *strictjson.Reader, field string) {
 		list(r, func(int) {
 			object(r, []string{"persistentVolumeClaim", "ephemeral"}, func(string) {
 				if !r.Null() {
-					c.others = append(c.others, "volumes of claims")
+					c.unknown("volumes of claims")
 					r.Skip()
 				}
 			})
@@ -57,7 +57,7 @@ func (c *constraints) read(r *strictjson.Reader, field string) {
 		list(r, func(int) {
 			object(r, []string{"hostPort"}, func(string) {
 				if !r.Null() && r.Number(0, 1<<16) > 0 {
-					c.others = append(c.others, "host ports")
+					c.unknown("host ports")
 				}
 			})
 		})
@@ -71,12 +71,19 @@ func (c *constraints) read(r *strictjson.Reader, field string) {
 				some := false
 				list(r, func(int) { some = true; r.Skip() })
 				if some {
-					c.others = append(c.others, kind)
+					c.unknown(kind)
 				}
 			})
 		})
 	default:
 		r.Skip()
+	}
+}
+
+// unknown notes once that the pod has a constraint that a snapshot cannot represent.
+func (c *constraints) unknown(name string) {
+	if !slices.Contains(c.others, name) {
+		c.others = append(c.others, name)
 	}
 }
 
