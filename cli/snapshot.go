@@ -77,11 +77,13 @@ Reads the lists of nodes and pods that kubectl get prints with -o json, and writ
 also contain the PodGroups of Kubernetes, the scheduler-plugins project, Volcano or KAI Scheduler, these define gangs. Without
 FILE it reads standard input.
 
-Servers are the nodes with allocatable GPUs. A node that is unschedulable or not ready is down or, if pods still run there,
-has its free GPUs out of order. Pods without GPUs use up CPU and memory of their nodes. Jobs are the pods that request GPUs
-and have not ended: together those of one gang, as clustergym-kube sees it, otherwise each by itself, also those of one Job.
-Each GPU of a pod becomes a worker. Kubernetes does not report which GPUs a pod holds; each gets the lowest that are free. The
-annotation clustergym.dev/estimate of a pod or PodGroup, such as 36h, is the job's estimate.
+Servers are the nodes with GPUs. GPUs that are not allocatable and that no pod holds are out of order. A node that is
+unschedulable or not ready is down or, if pods still run there, has its free GPUs out of order. Pods without GPUs use up CPU
+and memory of their nodes. Jobs are the pods that request GPUs and have not ended: together those of one gang, as
+clustergym-kube sees it, otherwise each by itself, also those of one Job. Each GPU of a pod becomes a worker. Kubernetes does
+not report which GPUs a pod holds; each gets the lowest that are free. The annotation clustergym.dev/estimate of a pod or
+PodGroup, such as 36h, is the job's estimate. A running pod without spec.nodeName is an error, because a plan could use its
+GPUs; with --allow-unread it is left out.
 
 If the lists contain the ClusterQueues, LocalQueues and Workloads of Kueue, each cohort of queues becomes a tenant with a quota,
 and Workloads that are not admitted become waiting jobs.
@@ -90,7 +92,7 @@ Warnings on standard error say what the snapshot cannot represent: one line for 
 `),
 		Example: `  kubectl get nodes,pods -A -o json | clustergym snapshot kubectl > cluster.json
   clustergym snapshot kubectl nodes.json pods.json podgroups.json > cluster.json
-  kubectl get nodes,pods,clusterqueues,localqueues,workloads -A -o json | clustergym snapshot kubectl > cluster.json
+  kubectl get nodes,pods,clusterqueues,localqueues,resourceflavors,workloads -A -o json | clustergym snapshot kubectl > cluster.json
   clustergym snapshot kubectl --gpu amd.com/gpu --gpu-label amd.com/gpu.product-name cluster-dump.json > cluster.json`,
 		RunE: func(_ *cobra.Command, args []string) error { return runSnapshotKubectl(a, opts, args) },
 	}
@@ -115,7 +117,9 @@ func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
 		return err
 	}
 	defer done()
-	from := intake.Kubectl{GPU: opts.gpu, TypeLabel: opts.kind, RackLabel: opts.rack, MaxBytes: opts.maxBytes, Clock: clock}
+	from := intake.Kubectl{
+		GPU: opts.gpu, TypeLabel: opts.kind, RackLabel: opts.rack, AllowUnread: opts.unread, MaxBytes: opts.maxBytes, Clock: clock,
+	}
 	result, err := from.Read(files...)
 	if err != nil {
 		return err

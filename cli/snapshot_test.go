@@ -44,6 +44,7 @@ func TestSnapshotsOfClusters(t *testing.T) {
 func TestSnapshotRefusesWhatItCannotRead(t *testing.T) {
 	nodes, jobs := filepath.Join("testdata", "snapshot", "nodes.json"), filepath.Join("testdata", "snapshot", "squeue.json")
 	bad := file(t, "bad.json", strings.Replace(read(t, jobs), `"node[02-03]"`, `"node[02-"`, 1))
+	lost := file(t, "lost.json", strings.ReplaceAll(read(t, filepath.Join("testdata", "snapshot", "kubectl.json")), `"nodeName"`, `"noNode"`))
 	unread := file(t, "unread.json", strings.Replace(read(t, jobs), `"nodes": "node01"`, `"nodes": ""`, 1))
 	for _, c := range []struct {
 		args []string
@@ -56,6 +57,8 @@ func TestSnapshotRefusesWhatItCannotRead(t *testing.T) {
 		{[]string{"kubectl", "--zero", "today", nodes}, cmdline.CodeUsage, "--zero"},
 		{[]string{"kubectl", "--now", "2026-11-24T08:00:00Z", "--zero", "2026-11-24T07:59:00Z", filepath.Join("testdata", "snapshot", "kubectl.json")},
 			cmdline.CodeError, "oldest job"},
+		{[]string{"kubectl", lost}, cmdline.CodeError, "want it, or --allow-unread"},
+		{[]string{"kubectl", "--allow-unread", lost}, cmdline.CodeOK, "without spec.nodeName, left out: the GPUs that they hold count as free: "},
 		{[]string{"kubectl", "--max-bytes", "0", nodes}, cmdline.CodeUsage, "--max-bytes"},
 		{[]string{"kubectl", "--max-bytes", "99", nodes}, cmdline.CodeError, nodes + ": more than 99 bytes"},
 		{[]string{"slurm", "--nodes", nodes}, cmdline.CodeUsage, "jobs"},

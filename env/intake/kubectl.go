@@ -1,10 +1,7 @@
 package intake
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -12,11 +9,12 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// Kubectl reads what kubectl get nodes,pods,podgroups -A -o json prints, in one list or several. It also reads the queues and
-// Workloads of Kueue.
+// Kubectl reads what kubectl get nodes,pods,podgroups -A -o json prints: lists and single objects, one or several. It also reads
+// the queues and Workloads of Kueue.
 type Kubectl struct {
 	GPU                  string // the resource that counts GPUs
 	TypeLabel, RackLabel string // labels of nodes: the type of their GPUs and their rack; "" for none
+	AllowUnread          bool   // go on although a running pod cannot be read
 	MaxBytes             int64  // of each file
 	Clock
 }
@@ -28,23 +26,32 @@ type kubeCluster struct {
 	nodes   map[string]*node
 	pods    []*pod // those with GPUs that have succeeded, or belong to gangs
 	leaving []*pod // those with GPUs that are being deleted, on their nodes
+	away    []*pod // those with GPUs on nodes that are not in the input
 	helpers []*pod // those without GPUs
 	groups  map[pods.Key]*pods.Object
 	rest    []*pod          // those without GPUs that run
 	owners  map[string]meta // of what owns pods, by uid
-	named   map[[3]string]*workload
+	marks   []taint         // that mark nodes with GPUs
+	kinds   int             // of GPUs
 	titles  map[string]bool // of all pods
+	read    map[string]int  // objects by kind
 	kueue   kueue
+	// What a snapshot cannot contain: pods that ask for devices by resource claims, devices that drivers have for such claims,
+	// and running pods of which it is not known where.
+	claiming []string
+	drivers  map[string]int
+	lost     []string
 }
 
 // Read returns the State of the nodes, pods and groups in the files. Nodes without GPUs are left out, and so are pods that have
 // ended. Pods without GPUs count by the CPU and memory that they use up on their nodes.
 func (c *Kubectl) Read(files ...File) (*Result, error) {
 	k := &kubeCluster{Kubectl: c, nodes: map[string]*node{}, groups: map[pods.Key]*pods.Object{}, titles: map[string]bool{},
-		owners: map[string]meta{},
-		kueue:  kueue{queues: map[string]*clusterQueue{}, local: map[[2]string]string{}, owners: map[string]*workload{}}}
+		drivers: map[string]int{}, owners: map[string]meta{}, read: map[string]int{},
+		kueue: kueue{queues: map[string]*clusterQueue{}, cohorts: map[string]*clusterQueue{}, flavors: map[string]*flavor{},
+			local: map[[2]string]string{}, stopped: map[[2]string]string{}, owners: map[string]*workload{}}}
 	for i := range files {
-		if err := files[i].read(c.MaxBytes, &k.told, k.readList); err != nil {
+		if err := files[i].read(c.MaxBytes, &k.told, k.readText); err != nil {
 			return nil, err
 		}
 	}
@@ -63,45 +70,6 @@ func joined(files []File) string {
 	return strings.Join(all, ", ")
 }
 
-// readList reads a list of objects. A list of one kind need not repeat it in its items.
-func (k *kubeCluster) readList(r *strictjson.Reader) {
-	common := ""
-	items := elements(r, "items", []string{"kind"}, func(int) { common = name(r) })
-	for _, item := range items {
-		kind, version := "", ""
-		r.Return(item.path, item.at)
-		object(r, []string{"kind", "apiVersion"}, func(field string) {
-			if field == "kind" {
-				kind = name(r)
-			} else {
-				version = name(r)
-			}
-		})
-		r.Return(item.path, item.at)
-		switch kind = cmp.Or(kind, strings.TrimSuffix(common, "List")); {
-		case kind == "Node":
-			k.addNode(r)
-		case kind == "Pod":
-			k.addPod(r)
-		case kind == "PodGroup":
-			k.addGroup(r, version)
-		case kind == "ClusterQueue" && isKueue(version):
-			k.readClusterQueue(r)
-		case kind == "LocalQueue" && isKueue(version):
-			k.readLocalQueue(r)
-		case kind == "Workload" && isKueue(version):
-			k.readWorkload(r)
-		case slices.Contains(owningKinds, kind):
-			k.addOwner(r)
-		default:
-			k.told.add("objects of other kinds than Node, Pod, PodGroup and those of Kueue, ignored", cmp.Or(kind, "one without a kind"))
-		}
-		if r.Err() != nil {
-			return
-		}
-	}
-}
-
 func (k *kubeCluster) addNode(r *strictjson.Reader) {
 	n := k.readNode(r)
 	if k.nodes[n.name] != nil {
@@ -112,6 +80,11 @@ func (k *kubeCluster) addNode(r *strictjson.Reader) {
 
 // state returns the State of all that was read.
 func (k *kubeCluster) state() (*cluster.State, error) {
+	if len(k.lost) > 0 && !k.AllowUnread {
+		return nil, fmt.Errorf("%d running pods with GPUs, for example %s, do not say where: spec.nodeName is missing, want it, or "+
+			"--allow-unread, with which they are left out", len(k.lost), k.lost[0])
+	}
+	k.told.addAll("running pods without spec.nodeName, left out: the GPUs that they hold count as free", k.lost)
 	if len(k.nodes) == 0 {
 		return nil, fmt.Errorf("no nodes, want the output of kubectl get nodes,pods -A -o json")
 	}
@@ -122,23 +95,11 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	}
 	k.pods, k.leaving = k.placed(k.pods), k.placed(k.leaving)
 	k.share()
-	where := &places{known: map[string]*cluster.ServerSet{}, sets: cluster.ServerSets{}}
-	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
-		n := k.nodes[name]
-		if n.gpus > n.has.gpus {
-			k.told.add("nodes whose pods hold more GPUs than are allocatable: they are taken to have as many as are held", name)
-		}
-		if n.gpus = max(n.gpus, n.has.gpus); n.gpus > cluster.MaxGPUs {
-			return nil, fmt.Errorf("pods on node %s hold %d GPUs, want at most %d", name, n.gpus, cluster.MaxGPUs)
-		}
-		if n.gpus > 0 {
-			n.id = cluster.ServerID(len(where.nodes))
-			where.nodes = append(where.nodes, n)
-		}
+	nodes, err := k.withGPUs()
+	if err != nil {
+		return nil, err
 	}
-	if len(where.nodes) == 0 {
-		return nil, fmt.Errorf("%d nodes, none with allocatable %s, want at least one", len(k.nodes), k.GPU)
-	}
+	where := &places{nodes: nodes, known: map[string]*cluster.ServerSet{}, sets: cluster.ServerSets{}}
 	k.nameWorkloads()
 	var jobs []job
 	for _, g := range k.gangs() {
@@ -151,5 +112,5 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	}
 	jobs = append(jobs, k.waiting(where)...)
 	rename(jobs)
-	return build(k.servers(where.nodes), jobs, k.quotas(jobs), k.Clock, &k.told)
+	return build(k.servers(nodes), jobs, k.quotas(jobs), k.Clock, &k.told)
 }

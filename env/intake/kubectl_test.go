@@ -170,9 +170,8 @@ func TestNodeConstraints(t *testing.T) {
 func TestBadListsOfKubectl(t *testing.T) {
 	n := kubeNode("n", 8, "")
 	for _, c := range []struct{ text, want string }{
-		{``, "pods.json: line 1: unexpected EOF"},
 		{`{}`, "items: missing, want a list"},
-		{`[]`, "want an object"},
+		{`[]`, "pods.json: no nodes, want the output of kubectl get"},
 		{kubeList(), "pods.json: no nodes, want the output of kubectl get"},
 		{kubeList(kubeNode("n", 0, "")), "1 nodes, none with allocatable nvidia.com/gpu"},
 		{kubeList(n, strings.Replace(kubePod("p", 1, "", "", ""), `"nodeName":""`, `"nodeName":7`, 1)),
@@ -198,6 +197,11 @@ func FuzzKubectl(f *testing.F) {
 	f.Add(kubeList(kubeNode("n", 8, ""), kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 1, "", inGroup("1"), "")))
 	f.Add(kubeList(kubeNode("n", 2, `,"unschedulable":true`), kubePod("p", 16384, "n", "", ""), podGroupOf("scheduling.k8s.io/v1", `"minMember":1`)))
 	f.Add(kubeList(kubeNode("n", 8, ""), queueIn("one", "all", 3, `,"lendingLimit":1`), localQueue("q", "one"), workloadOf("w", "q", "", "")))
+	f.Add(kubeNode("n", 8, "") + "[" + kubeList(kubePod("p", 2, "n", "", "")) + "]")
+	f.Add(kubeList(kubeNodeOf("n", "", offering(`"nvidia.com/gpu":1,"a/gpu":3`, `"nvidia.com/gpu":4`)), queueIn("one", "", 3, ""), localQueue("q", "one"),
+		workloadOf("w", "q", "", `"admission":{"clusterQueue":"one","podSetAssignments":[{"name":"main","count":2,"resourceUsage":{"nvidia.com/gpu":3}}]}`+
+			`,"reclaimablePods":[{"name":"main","count":1}],"conditions":[{"type":"Evicted","status":"True"}]`), ownerOf("Job", "w", "JobSet", "x")))
+	f.Add("\xff\xfe{\x00}\x00")
 	f.Add(kubeList(kubeNode("n", 2, ""), kubePod("p", 0, "n", marked("runai-gpu-group=x runai-gpu-group/y=", "gpu-fraction=0.5 gpu-fraction-num-devices=2"), ""),
 		kubePod("q", 0, "n", marked("runai-gpu-group=x", "gpu-memory=1"), ""), kubePod("r", 1, "n", marked("app=kai-resource-reservation", ""), "")))
 	f.Add(kubeList(kubeNode("n", 4, ""), kubePod("p", 1, "n", marked("jobset.sigs.k8s.io/jobset-name=s job-name=w", "scheduling.k8s.io/group-name=g"), ""),

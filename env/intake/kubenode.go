@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 type node struct {
 	meta
 	taints []taint
-	closed bool // it takes no new pods
-	has    amounts
+	closed bool    // it takes no new pods
+	has    amounts // what is allocatable
+	whole  amounts // its capacity
 	others amounts // what pods without GPUs use
+	held   int64   // GPUs that pods hold
 	gpus   int64   // of its server
 	id     cluster.ServerID
 }
@@ -36,11 +39,17 @@ func (c *Kubectl) readNode(r *strictjson.Reader) *node {
 				}
 			})
 		case "status":
-			object(r, []string{"allocatable", "conditions"}, func(field string) {
-				if field == "allocatable" {
+			object(r, []string{"allocatable", "capacity", "conditions"}, func(field string) {
+				switch field {
+				case "allocatable":
 					n.has = c.amounts(r)
-				} else {
-					list(r, func(int) { ready = isReady(r) || ready })
+				case "capacity":
+					n.whole = c.amounts(r)
+				default:
+					list(r, func(int) {
+						kind, status, _ := condition(r)
+						ready = ready || kind == "Ready" && status == "True"
+					})
 				}
 			})
 		}
@@ -49,10 +58,24 @@ func (c *Kubectl) readNode(r *strictjson.Reader) *node {
 		r.Bad("metadata.name", `""`, "the name of the node")
 	}
 	n.closed = n.closed || n.deleting || !ready
-	// These taints repeat what closed says. As taints they would bar the pods from the node even in the future.
-	n.taints = slices.DeleteFunc(n.taints, func(t taint) bool { return strings.HasPrefix(t.key, "node.kubernetes.io/") })
+	n.taints = slices.DeleteFunc(n.taints, func(t taint) bool {
+		state := slices.Contains(passing, t.key)
+		n.closed = n.closed || state && t.effect != "PreferNoSchedule"
+		return state || t.key == memoryPressure
+	})
 	return n
 }
+
+// passing are the keys of taints by which Kubernetes repeats a state of the node that will pass. As taints they would bar pods
+// from the node even in the future. Only pods that request neither CPU nor memory are barred by memoryPressure.
+var passing = []string{
+	"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable",
+	"node.kubernetes.io/disk-pressure", "node.kubernetes.io/pid-pressure", "node.kubernetes.io/network-unavailable",
+	"node.kubernetes.io/out-of-service", "node.cloudprovider.kubernetes.io/uninitialized",
+	"node.cloudprovider.kubernetes.io/shutdown",
+}
+
+const memoryPressure = "node.kubernetes.io/memory-pressure"
 
 func readTaint(r *strictjson.Reader) (t taint) {
 	object(r, []string{"key", "value", "effect"}, func(field string) {
@@ -68,17 +91,45 @@ func readTaint(r *strictjson.Reader) (t taint) {
 	return t
 }
 
-// isReady reads a condition and reports whether it says that the node is ready.
-func isReady(r *strictjson.Reader) bool {
-	kind, status := "", ""
-	object(r, []string{"type", "status"}, func(field string) {
-		if field == "type" {
-			kind = name(r)
-		} else {
-			status = name(r)
+// mostMarks is the most different taints that mark nodes with GPUs.
+const mostMarks = 16
+
+// withGPUs returns the nodes that have or have had GPUs, in the order of their names, and numbers them as servers. A node has as
+// many GPUs as its capacity says, or its pods hold.
+func (k *kubeCluster) withGPUs() (nodes []*node, err error) {
+	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
+		n := k.nodes[name]
+		if !n.has.some && n.whole.some {
+			n.has = n.whole
+			k.told.add("nodes that do not say what is allocatable: it is taken to be their capacity", name)
 		}
-	})
-	return kind == "Ready" && status == "True"
+		most := max(n.has.gpus, n.whole.gpus)
+		if n.held > most {
+			k.told.add("nodes whose pods hold more GPUs than are allocatable: they are taken to have as many as are held", name)
+		}
+		if n.gpus = max(n.held, most); n.gpus > cluster.MaxGPUs {
+			return nil, fmt.Errorf("pods on node %s hold %d GPUs, want at most %d", name, n.gpus, cluster.MaxGPUs)
+		}
+		for _, t := range n.taints {
+			if t.key == k.GPU && t.effect != "PreferNoSchedule" && !slices.Contains(k.marks, t) && len(k.marks) < mostMarks {
+				k.marks = append(k.marks, t)
+			}
+		}
+		if n.gpus > 0 {
+			n.id = cluster.ServerID(len(nodes))
+			nodes = append(nodes, n)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, k.noServers()
+	}
+	kinds := map[string]bool{}
+	for _, n := range nodes {
+		kinds[n.labels[k.TypeLabel]] = true
+	}
+	k.kinds = len(kinds)
+	k.noteNodes(nodes)
+	return nodes, nil
 }
 
 // servers returns the servers of the nodes.
@@ -96,6 +147,7 @@ func (k *kubeCluster) servers(nodes []*node) []server {
 	for i, n := range nodes {
 		v := &servers[i]
 		v.Name, v.GPUs, v.closed, v.Rack = n.name, int32(n.gpus), n.closed, racks[n.labels[k.RackLabel]]
+		v.used = int32(n.gpus - max(n.has.gpus-n.held, 0))
 		if v.GPUType = n.labels[k.TypeLabel]; strings.Contains(v.GPUType, "|") {
 			k.told.add("nodes whose GPU type contains a vertical bar: the type is left out", n.name)
 			v.GPUType = ""

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/pods"
@@ -8,6 +9,11 @@ import (
 )
 
 const poolLabel = "clustergym.dev/pool" // on nodes
+
+// isPodLabel reports whether the label of a pod, or of what owns it, counts.
+func isPodLabel(key string) bool {
+	return pods.Reads(key) || slices.ContainsFunc(workloadLabels, func(l workloadLabel) bool { return l.key == key })
+}
 
 // meta is the metadata of an object.
 type meta struct {
@@ -87,13 +93,15 @@ type pod struct {
 	phase       string
 	gated       bool
 	claims      bool // it asks for devices by resource claims
+	priority    int64
+	class       string // of its priority
 	started     time.Time
 	constraints constraints
 }
 
 var podFields = []string{
-	"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
-	"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
+"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
+	"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priority", "priorityClassName",
 }
 
 func (c *Kubectl) readPod(r *strictjson.Reader) *pod {
@@ -101,7 +109,7 @@ func (c *Kubectl) readPod(r *strictjson.Reader) *pod {
 	object(r, []string{"metadata", "spec", "status"}, func(field string) {
 		switch field {
 		case "metadata":
-			p.meta = readMeta(r, pods.Reads)
+			p.meta = readMeta(r, isPodLabel)
 		case "spec":
 			c.readPodSpec(r, p)
 		case "status":
@@ -139,6 +147,10 @@ func (c *Kubectl) readPodSpec(r *strictjson.Reader, p *pod) {
 			overhead = c.amounts(r)
 		case "resources":
 			whole, wholeLimit = c.resources(r)
+		case "priority":
+			p.priority = readPriority(r)
+		case "priorityClassName":
+			p.class = name(r)
 		case "schedulingGates":
 			list(r, func(int) { p.gated = true; r.Skip() })
 		case "schedulingGroup":

@@ -27,7 +27,7 @@ func (k *kubeCluster) addPod(r *strictjson.Reader) {
 		r.Bad("metadata.name", title, "each pod once")
 	}
 	k.titles[title] = true
-	k.tellOthers(p)
+	k.noteResources("pods", title, p, p.workers() > 0)
 	switch {
 	case p.workers() == 0:
 		if p.node != "" {
@@ -36,31 +36,15 @@ func (k *kubeCluster) addPod(r *strictjson.Reader) {
 		if !p.deleting {
 			k.helpers = append(k.helpers, p)
 		}
+	case p.node == "" && p.phase == "Running":
+		k.lost = append(k.lost, title)
 	case p.node != "" && p.deleting:
 		k.leaving = append(k.leaving, p)
 	case p.deleting:
 		k.told.add("waiting pods that are being deleted, left out", title)
 	default:
-		for _, field := range p.constraints.others {
-			k.told.add("pods whose required "+field+" a snapshot cannot represent", title)
-		}
+		k.notePod(p)
 		k.pods = append(k.pods, p)
-	}
-}
-
-// tellOthers notes what else a pod asks for than the GPUs, CPU and memory of a snapshot.
-func (k *kubeCluster) tellOthers(p *pod) {
-	title := p.title()
-	slices.Sort(p.others)
-	for _, resource := range slices.Compact(p.others) {
-		if p.workers() > 0 {
-			k.told.add("pods with GPUs that also ask for "+resource+", which a snapshot does not model", title)
-		} else {
-			k.told.add("pods that ask for "+resource+" and for no "+k.GPU+", left out", title)
-		}
-	}
-	if p.claims {
-		k.told.add("pods with resource claims, whose devices are not counted", title)
 	}
 }
 
@@ -72,10 +56,12 @@ func (k *kubeCluster) placed(list []*pod) []*pod {
 		switch {
 		case p.phase == "Succeeded" || p.node == "":
 		case n == nil:
-			k.told.add("pods on nodes that are not in the input, left out", fmt.Sprintf("%s on %s", p.title(), p.node))
+			k.told.add("pods on nodes that are not in the input, left out: they count only for the quota of their queue",
+				fmt.Sprintf("%s on %s", p.title(), p.node))
+			k.away = append(k.away, p)
 			return true
 		default:
-			n.gpus += p.gpus
+			n.held += p.gpus
 		}
 		return false
 	})

@@ -74,7 +74,8 @@ func quantity(r *strictjson.Reader, scale, most int64) (n int64, exact bool) {
 type amounts struct {
 	gpus, cpuMilli, memBytes  int64
 	saysGPU, saysCPU, saysMem bool
-	others                    []string // further resources with a slash in their names, above 0
+	some                      bool       // something is named
+	others                    []resource // further resources with a slash in their names, above 0
 }
 
 // amounts reads a list of resources.
@@ -82,23 +83,24 @@ func (c *Kubectl) amounts(r *strictjson.Reader) (a amounts) {
 	if r.Null() {
 		return a
 	}
-	r.Map(mostEntries, func(resource string) {
+	r.Map(mostEntries, func(name string) {
+		a.some = true
 		switch {
-		case resource == c.GPU:
+		case name == c.GPU:
 			exact := false
 			a.saysGPU = true
 			if a.gpus, exact = quantity(r, 1, cluster.MaxGPUs+1); !exact || a.gpus > cluster.MaxGPUs {
-				r.Bad("", strconv.Quote(resource), fmt.Sprintf("a whole number of GPUs from 0 to %d", cluster.MaxGPUs))
+				r.Bad("", strconv.Quote(name), fmt.Sprintf("a whole number of GPUs from 0 to %d", cluster.MaxGPUs))
 			}
-		case resource == "cpu":
+		case name == "cpu":
 			a.cpuMilli, _ = quantity(r, 1000, mostCPUMilli)
 			a.saysCPU = true
-		case resource == "memory":
+		case name == "memory":
 			a.memBytes, _ = quantity(r, 1, mostBytes)
 			a.saysMem = true
-		case strings.Contains(resource, "/"):
-			if n, _ := quantity(r, 1, 1); n > 0 && names.OK(resource) {
-				a.others = append(a.others, resource)
+		case strings.Contains(name, "/"):
+			if n, _ := quantity(r, 1, mostBytes); n > 0 && names.OK(name) {
+				a.others = append(a.others, resource{name, n})
 			}
 		default:
 			r.Skip()

@@ -28,7 +28,7 @@ func (k *kubeCluster) share() {
 	}
 	open := map[string]int{} // GPUs of a node whose reservation pod has not been found
 	for _, gpu := range slices.SortedFunc(maps.Keys(shared), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		k.nodes[gpu[0]].gpus++
+		k.nodes[gpu[0]].held++
 		open[gpu[0]]++
 		k.divide(shared[gpu])
 	}
@@ -43,7 +43,7 @@ func (k *kubeCluster) share() {
 				return false
 			}
 			open[p.node]--
-			k.nodes[p.node].gpus -= p.gpus
+			k.nodes[p.node].held -= p.gpus
 			k.nodes[p.node].others.add(amounts{cpuMilli: p.cpuMilli, memBytes: p.memBytes})
 			return true
 		})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/pods"
@@ -20,17 +19,25 @@ import (
 // kueue is the objects of Kueue in the input.
 type kueue struct {
 	queues    map[string]*clusterQueue
+	cohorts   map[string]*clusterQueue // Cohorts with quotas of their own
+	flavors   map[string]*flavor
 	local     map[[2]string]string // namespace and name of a LocalQueue: the ClusterQueue
+	stopped   map[[2]string]string // namespace and name of a LocalQueue: why it admits nothing
 	workloads []*workload
 	owners    map[string]*workload // by the uid of the owner
+	named     map[workloadKey]*workload
 }
 
 // clusterQueue is a ClusterQueue.
 type clusterQueue struct {
 	meta
 	cohort  string
-	gpus    int64 // nominal, over all flavors; -1 if it does not cover GPUs
-	limited bool  // it has a limit of what it borrows or lends
+	gpus    int64    // nominal, over all flavors; -1 if it does not cover GPUs
+	flavors []string // with GPUs
+	several int      // flavors with GPUs of its own
+	limited bool     // it has a limit of what it borrows or lends
+	checks  bool     // it has admission checks
+	stop    string   // why it admits nothing
 }
 
 // tenant is the name of the tenant whose quota the queue has a part in.
@@ -47,26 +54,20 @@ const mostQueues = 1 << 16
 // mostQuota bounds the GPUs of a queue: more than any cluster has.
 const mostQuota = cluster.MaxServers * cluster.MaxGPUs
 
+// drain is why a queue admits nothing that also evicts what it has admitted.
+const drain = "stopPolicy HoldAndDrain"
+
 func (k *kubeCluster) readClusterQueue(r *strictjson.Reader) {
 	q := &clusterQueue{gpus: -1}
-	object(r, []string{"metadata", "spec"}, func(field string) {
-		if field == "metadata" {
+	object(r, []string{"metadata", "spec", "status"}, func(field string) {
+		switch field {
+		case "metadata":
 			q.meta = readMeta(r, func(string) bool { return false })
-			return
+		case "spec":
+			k.readQuotas(r, q)
+		default:
+			q.stop = cmp.Or(q.stop, inactive(r))
 		}
-		object(r, []string{"cohort", "cohortName", "resourceGroups"}, func(field string) {
-			if field != "resourceGroups" {
-				q.cohort = cmp.Or(name(r), q.cohort)
-				return
-			}
-			list(r, func(int) {
-				object(r, []string{"flavors"}, func(string) {
-					list(r, func(int) {
-						object(r, []string{"resources"}, func(string) { list(r, func(int) { k.readResource(r, q) }) })
-					})
-				})
-			})
-		})
 	})
 	if k.kueue.queues[q.name] != nil {
 		r.Bad("metadata.name", q.name, "each ClusterQueue once")
@@ -77,8 +78,88 @@ func (k *kubeCluster) readClusterQueue(r *strictjson.Reader) {
 	k.kueue.queues[q.name] = q
 }
 
-// readResource adds the quota of GPUs in one flavor.
-func (k *kubeCluster) readResource(r *strictjson.Reader, q *clusterQueue) {
+// readCohort reads a Cohort, which may have quotas of its own and belong to another.
+func (k *kubeCluster) readCohort(r *strictjson.Reader) {
+	q := &clusterQueue{gpus: -1}
+	object(r, []string{"metadata", "spec"}, func(field string) {
+		if field == "metadata" {
+			q.meta = readMeta(r, func(string) bool { return false })
+		} else {
+			k.readQuotas(r, q)
+		}
+	})
+	if k.kueue.cohorts[q.name] != nil {
+		r.Bad("metadata.name", q.name, "each Cohort once")
+	}
+	if len(k.kueue.cohorts) == mostQueues {
+		r.Bad("metadata.name", q.name, fmt.Sprintf("at most %d Cohorts", mostQueues))
+	}
+	k.kueue.cohorts[q.name] = q
+}
+
+var quotaFields = []string{
+	"cohort", "cohortName", "parent", "parentName", "resourceGroups", "stopPolicy", "admissionChecks", "admissionChecksStrategy",
+}
+
+// readQuotas reads the specification of a ClusterQueue or a Cohort.
+func (k *kubeCluster) readQuotas(r *strictjson.Reader, q *clusterQueue) {
+	object(r, quotaFields, func(field string) {
+		switch field {
+		case "resourceGroups":
+			list(r, func(int) {
+				object(r, []string{"flavors"}, func(string) {
+					list(r, func(int) { k.readFlavorQuotas(r, q) })
+				})
+			})
+		case "stopPolicy":
+			q.stop = cmp.Or(stopPolicy(r), q.stop)
+		case "admissionChecks":
+			list(r, func(int) { q.checks = true; r.Skip() })
+		case "admissionChecksStrategy":
+			object(r, []string{"admissionChecks"}, func(string) { list(r, func(int) { q.checks = true; r.Skip() }) })
+		default:
+			q.cohort = cmp.Or(name(r), q.cohort)
+		}
+	})
+}
+
+// stopPolicy reads why a queue is stopped, "" if it is not.
+func stopPolicy(r *strictjson.Reader) string {
+	if policy := name(r); policy != "" && policy != "None" {
+		return "stopPolicy " + policy
+	}
+	return ""
+}
+
+// inactive reads from a queue's status why it is not active, "" if it is.
+func inactive(r *strictjson.Reader) (why string) {
+	object(r, []string{"conditions"}, func(string) {
+		list(r, func(int) {
+			if kind, status, reason := condition(r); kind == "Active" && status == "False" {
+				why = "not active: " + cmp.Or(reason, "no reason given")
+			}
+		})
+	})
+	return why
+}
+
+// readFlavorQuotas adds the quotas in one flavor.
+func (k *kubeCluster) readFlavorQuotas(r *strictjson.Reader, q *clusterQueue) {
+	flavor, gpus := "", false
+	object(r, []string{"name", "resources"}, func(field string) {
+		if field == "name" {
+			flavor = name(r)
+		} else {
+			list(r, func(int) { gpus = k.readResource(r, q) || gpus })
+		}
+	})
+	if gpus {
+		q.flavors = append(q.flavors, flavor)
+	}
+}
+
+// readResource adds the quota of GPUs in one flavor. It reports whether it is one of GPUs.
+func (k *kubeCluster) readResource(r *strictjson.Reader, q *clusterQueue) bool {
 	var what string
 	var nominal int64
 	limited := false
@@ -96,98 +177,32 @@ func (k *kubeCluster) readResource(r *strictjson.Reader, q *clusterQueue) {
 	})
 	if what == k.GPU {
 		q.gpus, q.limited = min(max(q.gpus, 0)+nominal, mostQuota), q.limited || limited
+		q.several += int(min(nominal, 1))
 	}
+	return what == k.GPU
 }
 
 func (k *kubeCluster) readLocalQueue(r *strictjson.Reader) {
 	var m meta
-	of := ""
-	object(r, []string{"metadata", "spec"}, func(field string) {
-		if field == "metadata" {
-			m = readMeta(r, func(string) bool { return false })
-			return
-		}
-		object(r, []string{"clusterQueue"}, func(string) { of = name(r) })
-	})
-	k.kueue.local[[2]string{m.namespace, m.name}] = of
-}
-
-// workload is a Workload: a job that Kueue admits as a whole.
-type workload struct {
-	meta
-	queue, admitted string // the LocalQueue; the ClusterQueue that has admitted it, "" if it waits
-	inactive, ended bool
-	sets            []podSet
-}
-
-// podSet is a number of equal pods.
-type podSet struct {
-	pod
-	count int64
-}
-
-func (k *kubeCluster) readWorkload(r *strictjson.Reader) {
-	w := &workload{}
+	of, stop := "", ""
 	object(r, []string{"metadata", "spec", "status"}, func(field string) {
 		switch field {
 		case "metadata":
-			w.meta = readMeta(r, func(string) bool { return false })
+			m = readMeta(r, func(string) bool { return false })
 		case "spec":
-			object(r, []string{"queueName", "active", "podSets"}, func(field string) {
-				switch {
-				case r.Null():
-				case field == "queueName":
-					w.queue = name(r)
-				case field == "active":
-					w.inactive = !r.Flag()
-				default:
-					list(r, func(int) { w.sets = append(w.sets, k.readPodSet(r)) })
-				}
-			})
-		case "status":
-			object(r, []string{"admission", "conditions"}, func(field string) {
-				if field == "admission" {
-					object(r, []string{"clusterQueue"}, func(string) { w.admitted = name(r) })
-					return
-				}
-				list(r, func(int) {
-					kind, status := "", ""
-					object(r, []string{"type", "status"}, func(field string) {
-						if field == "type" {
-							kind = name(r)
-						} else {
-							status = name(r)
-						}
-					})
-					w.ended = w.ended || kind == "Finished" && status == "True"
-				})
-			})
-		}
-	})
-	k.kueue.workloads = append(k.kueue.workloads, w)
-	if w.owner.uid != "" {
-		k.kueue.owners[w.owner.uid] = w
-	}
-}
-
-func (k *kubeCluster) readPodSet(r *strictjson.Reader) (s podSet) {
-	s.count = 1
-	object(r, []string{"count", "template"}, func(field string) {
-		switch {
-		case r.Null():
-		case field == "count":
-			s.count = r.Number(0, mostMembers)
-		default:
-			object(r, []string{"metadata", "spec"}, func(field string) {
-				if field == "metadata" {
-					s.meta = readMeta(r, func(string) bool { return false })
+			object(r, []string{"clusterQueue", "stopPolicy"}, func(field string) {
+				if field == "clusterQueue" {
+					of = name(r)
 				} else {
-					k.readPodSpec(r, &s.pod)
+					stop = cmp.Or(stopPolicy(r), stop)
 				}
 			})
+		default:
+			stop = cmp.Or(stop, inactive(r))
 		}
 	})
-	return s
+	key := [2]string{m.namespace, m.name}
+	k.kueue.local[key], k.kueue.stopped[key] = of, stop
 }
 
 // queueOf returns the ClusterQueue of a pod or a Workload, nil if it has none in the input.
@@ -195,47 +210,41 @@ func (k *kubeCluster) queueOf(namespace, local, admitted string) *clusterQueue {
 	return k.kueue.queues[cmp.Or(admitted, k.kueue.local[[2]string{namespace, local}])]
 }
 
-// quotas returns the quota of each tenant that has one.
-func (k *kubeCluster) quotas(jobs []job) []cluster.Quota {
-	gpus, covers := map[string]int64{}, map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(k.kueue.queues)) {
-		q := k.kueue.queues[name]
-		if q.limited && q.cohort != "" {
-			k.told.add("ClusterQueues with limits of what they borrow or lend: all of a cohort count as one quota", q.name)
-		}
-		gpus[q.tenant()] += max(q.gpus, 0)
-		covers[q.tenant()] = covers[q.tenant()] || q.gpus >= 0
+// stopOf returns why a Workload cannot be admitted by its queue, "" if it can.
+func (k *kubeCluster) stopOf(w *workload) string {
+	if q := k.queueOf(w.namespace, w.queue, ""); q != nil && q.stop != "" {
+		return fmt.Sprintf("ClusterQueue %s: %s", q.name, q.stop)
 	}
-	held := map[string]int64{}
-	for i := range jobs {
-		for _, p := range jobs[i].pieces {
-			held[jobs[i].Tenant] += int64(p.Workers)
-		}
+	if stop := k.kueue.stopped[[2]string{w.namespace, w.queue}]; stop != "" {
+		return fmt.Sprintf("LocalQueue %s: %s", w.queue, stop)
 	}
-	var all []cluster.Quota
-	for _, tenant := range slices.Sorted(maps.Keys(gpus)) {
-		if !covers[tenant] {
-			k.told.add("queues and cohorts without a quota of "+k.GPU+": taken to be unlimited", tenant)
-			continue
-		}
-		if held[tenant] > gpus[tenant] {
-			k.told.add("queues and cohorts that hold more GPUs than their quota: it is taken to be as large", tenant)
-		}
-		all = append(all, cluster.Quota{Tenant: tenant, GPUs: int32(min(max(gpus[tenant], held[tenant]), mostQuota))})
-	}
-	return all
+	return ""
 }
 
 // waiting returns the jobs of the Workloads that Kueue has not admitted.
 func (k *kubeCluster) waiting(where *places) (jobs []job) {
-	slices.SortFunc(k.kueue.workloads, func(a, b *workload) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
+	started := map[*workload]bool{}
+	for _, p := range k.pods {
+		if w := k.workloadOf(p); w != nil && p.node == "" && !p.gated && p.phase != "Succeeded" {
+			started[w] = true
+		}
+	}
 	for _, w := range k.kueue.workloads {
+		if w.ended || w.admitted != "" || started[w] {
+			continue
+		}
+		asks, stop := slices.ContainsFunc(w.sets, podSet.asks), k.stopOf(w)
+		for i := range w.sets {
+			k.noteResources("Workloads", w.job(), &w.sets[i].pod, asks)
+		}
 		switch {
-		case w.ended || w.admitted != "":
+		case !asks:
 		case w.inactive:
 			k.told.add("Workloads that are not active, left out", w.title())
+		case w.again.After(k.Now):
+			k.told.add("Workloads that have been evicted and return to their queue later, left out", w.job())
+		case stop != "":
+			k.told.add("Workloads of queues that admit nothing, left out", fmt.Sprintf("%s (%s)", w.job(), stop))
 		default:
 			jobs = append(jobs, k.workloadJob(w, where)...)
 		}
@@ -249,7 +258,7 @@ func (k *kubeCluster) workloadJob(w *workload, where *places) []job {
 	workers, stated := int64(0), map[string]string{}
 	for i := range w.sets {
 		s := &w.sets[i]
-		if s.gpus == 0 || s.count == 0 {
+		if !s.asks() {
 			continue
 		}
 		own = append(own, &s.pod)
@@ -271,6 +280,7 @@ func (k *kubeCluster) workloadJob(w *workload, where *places) []job {
 	j.api, j.submit = g.API, w.created
 	if q := k.queueOf(w.namespace, w.queue, ""); q != nil {
 		j.Tenant = q.tenant()
+		k.restrict(w, q, own[0])
 	} else {
 		j.Tenant = w.namespace
 		k.told.add("Workloads whose queue is not in the input: taken to have no quota", fmt.Sprintf("%s of queue %q", title, w.queue))
@@ -278,9 +288,8 @@ func (k *kubeCluster) workloadJob(w *workload, where *places) []job {
 	for _, field := range own[0].constraints.others {
 		k.told.add("pods whose required "+field+" a snapshot cannot represent", title)
 	}
+	k.noteWorkload(w, own[0])
+	k.tolerate(w, own[0])
 	j.Where = where.of(own[0], nil, &k.told)
 	return []job{j}
 }
-
-// isKueue reports whether an API version is one of Kueue.
-func isKueue(version string) bool { return strings.HasPrefix(version, "kueue.x-k8s.io/") }

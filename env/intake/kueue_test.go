@@ -45,9 +45,9 @@ func TestKueue(t *testing.T) {
 		notes  []string
 	}{
 		{"a cohort and a queue alone", []string{node, queueIn("one", "all", 3, ""), queueIn("two", "all", 2, ""), queueIn("own", "", 1, ""),
-			localQueue("q", "one"), localQueue("r", "own"), kubePod("p", 2, "n", ownedBy("j"), ""), workloadOf("j", "q", "", admitted),
+			localQueue("q", "one"), localQueue("r", "own"), kubePod("p", 4, "n", ownedBy("j"), ""), workloadOf("j", "q", "", admitted),
 			workloadOf("w", "q", "", ""), workloadOf("v", "r", "", "")},
-			"a/p 2/2@n:[0 1]; a/v 4/2; a/w 4/2", "cohort/all 3; queue/own 1; cohort/all 3", nil},
+			"a/p 4/4@n:[0 1 2 3]; a/v 4/2; a/w 4/2", "cohort/all 1; queue/own 1; cohort/all 1", nil},
 		{"labels of pods", []string{node, queueIn("one", "", 4, ""), localQueue("q", "one"),
 			kubePod("o", 1, "", `,"labels":{"kueue.x-k8s.io/cluster-queue-name":"one"}`, ""),
 			kubePod("p", 1, "", `,"labels":{"kueue.x-k8s.io/queue-name":"q"}`, ""), kubePod("q", 1, "", "", "")},
@@ -72,18 +72,23 @@ func TestKueue(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		var quotas []string
-		for id := range r.State.Jobs() {
-			left, ok := r.State.QuotaLeft(cluster.JobID(id))
-			if !ok {
-				left = -1000
-			}
-			quotas = append(quotas, fmt.Sprintf("%s %d", r.State.Spec(cluster.JobID(id)).Tenant, left/1000))
-		}
-		if got := strings.Join(quotas, "; "); got != c.quotas {
+		if got := quotasLeft(r.State); got != c.quotas {
 			t.Errorf("%s: quotas %q, want %q", c.name, got, c.quotas)
 		}
 	}
+}
+
+// quotasLeft lists for each job its tenant and how many GPUs this may still take, -1 for any number.
+func quotasLeft(s *cluster.State) string {
+	var all []string
+	for id := range s.Jobs() {
+		left, ok := s.QuotaLeft(cluster.JobID(id))
+		if !ok {
+			left = -1000
+		}
+		all = append(all, fmt.Sprintf("%s %d", s.Spec(cluster.JobID(id)).Tenant, left/1000))
+	}
+	return strings.Join(all, "; ")
 }
 
 func TestKueueIsRefused(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/slurmtext"
 )
 
@@ -41,6 +42,13 @@ func (n *notes) add(what, example string) {
 		*n = append(*n, Note{What: what, Example: example})
 	}
 	(*n)[i].Count++
+}
+
+// addAll counts one occurrence for each example, and names two of them.
+func (n *notes) addAll(what string, examples []string) {
+	for range examples {
+		n.add(what, phrase.Few(examples))
+	}
 }
 
 // cut shortens text from the input for a note, and escapes what a terminal might act on.

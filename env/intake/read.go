@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -30,7 +31,7 @@ const (
 )
 
 // read calls the function parse with a reader of the file's text. It returns an error for a text of more bytes than the parameter
-// most, and the error of the reader. It reports bytes that are not UTF-8, which it replaces.
+// most or of another format than JSON, and the error of the reader. It reports bytes that are not UTF-8, which it replaces.
 func (f *File) read(most int64, told *notes, parse func(r *strictjson.Reader)) error {
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
@@ -39,9 +40,16 @@ func (f *File) read(most int64, told *notes, parse func(r *strictjson.Reader)) e
 	if int64(len(text)) > most {
 		return fmt.Errorf("%s: more than %d bytes", f.Name, most)
 	}
+	if text, err = plain(text); err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
 	r := strictjson.New(told.valid(f.Name, text))
 	parse(r)
-	if err := r.Err(); err != nil {
+	err = r.Err()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: the text is cut off, want all that was printed", err)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: line %d: %w", f.Name, r.Line(), err)
 	}
 	return nil

@@ -128,7 +128,7 @@ func TestListsOfSlurm(t *testing.T) {
 		{`{"nodes":null}`, "nodes: null, want a list"},
 		{"[7]", "nodes[0]: 7, want an object"},
 		{"{}", "nodes: missing, want a list"},
-		{"7", "7, want an object"},
+		{"7", "7, want JSON"},
 		{slurmList("nodes", n1) + "x", "invalid character 'x'"},
 		{slurmList("nodes", n1) + slurmList("nodes", n1), "nodes[0].name: n1, want each node once"},
 	} {

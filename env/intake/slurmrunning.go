@@ -137,7 +137,7 @@ func (k *slurmCluster) pieces(j *slurmJob, gpus int64, request cluster.Amount) (
 		if int64(len(p.at)) != count {
 			p.at, guessed = nil, true
 		}
-		pieces = append(pieces, piece{cluster.Piece{Server: p.id, Workers: int32(count), Amount: request}, p.at})
+		pieces = append(pieces, piece{Piece: cluster.Piece{Server: p.id, Workers: int32(count), Amount: request}, gpus: p.at})
 	}
 	const countless = "running jobs on GPUs that Slurm lets any number of jobs use (no_consume)"
 	switch {

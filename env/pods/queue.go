@@ -7,13 +7,12 @@ import "cmp"
 type Queue struct {
 	Local, Cluster string // a LocalQueue of its namespace, and a ClusterQueue
 	Workload       string // of its namespace
-	JobSet         string // whose Workload is that of the pod
 }
 
 // QueueOf returns the place of a pod in Kueue.
 func QueueOf(p *Pod) Queue {
 	return Queue{
 		Local: cmp.Or(p.Labels[queueLabel], p.Labels[localQueueLabel]), Cluster: p.Labels[clusterQueueLabel],
-		Workload: cmp.Or(p.Annotations[workloadNote], p.Labels[kueueGroupLabel]), JobSet: p.Labels[jobSetLabel],
+		Workload: cmp.Or(p.Annotations[workloadNote], p.Labels[kueueGroupLabel]),
 	}
 }

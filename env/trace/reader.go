@@ -193,7 +193,7 @@ func (r *Reader) row() (Job, verdict, error) {
 	}
 	if err == nil && len(fields) != r.columns.width {
 		err = fmt.Errorf("%d fields, want %d", len(fields), r.columns.width)
-		if r.format == Sacct {
+		if r.layout.format == Sacct {
 			err = fmt.Errorf("%w: a name or an amount contains what separates fields, want another (sacct --delimiter)", err)
 		}
 	}

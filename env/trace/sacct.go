@@ -24,7 +24,7 @@ const sacctCommand = "sacct -a -X -P -S 2026-01-01 -E now -o " +
 func sacctLayout() layout {
 	s := sacct{runs: map[string][]uint64{}}
 	return layout{
-		format: Sacct, loose: true, parse: s.parse,
+		format: Sacct, submit: "Submit", loose: true, parse: s.parse,
 		required: []string{"JobID", "State", "Submit"},
 		optional: []string{"User", "Account", "Start", "End", "ElapsedRaw", "Elapsed", "AllocTRES", "ReqTRES"},
 	}
@@ -226,14 +226,14 @@ func errSacct(h *header) error {
 		}
 		return n
 	}
-	strange := count("JobIDRaw", "AllocTRES", "ReqTRES", "ElapsedRaw", "AllocCPUS", "ExitCode") // to files of others
+	telling := count("JobIDRaw", "AllocTRES", "ReqTRES", "ElapsedRaw", "AllocCPUS", "ExitCode") // of no other program
 	usual := count("JobID", "JobName", "Partition", "Account", "State", "Submit", "Start", "End", "Elapsed")
 	isState := func(name string) bool { status, v := sacctState(name); return status != Unknown || v != isJob }
 	aligned := strings.Fields(h.names[0])
 	switch {
 	case len(h.names) == 1 && len(aligned) > 2 && aligned[0] == "JobID":
 		return errors.New("this is what sacct prints without -P: want what this prints: " + sacctCommand)
-	case strange > 0 && strange+usual > 2:
+	case telling > 0 && telling+usual > 2:
 		lacks := slices.DeleteFunc([]string{"JobID", "State", "Submit"}, func(name string) bool { return h.find(name) >= 0 })
 		return fmt.Errorf("header %q of sacct lacks %s: want what this prints: %s", h, strings.Join(lacks, ", "), sacctCommand)
 	case len(h.names) > 2 && sacctRow.MatchString(h.names[0]) && slices.ContainsFunc(h.names, isState):

@@ -1,12 +1,7 @@
 package fetch
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +18,7 @@ import (
 // Site is where Fetcher gets files by default.
 const Site = "https://raw.githubusercontent.com"
 
-// mostBytes is the largest published file that is read. The largest that Sets lists has 12 MB.
+// mostBytes limits what is published of a file, all its parts together. The largest that Sets lists has 12 MB.
 const mostBytes = 64 << 20
 
 // Fetcher gets files over HTTP.
@@ -66,43 +59,46 @@ func (f *Fetcher) file(ctx context.Context, folder string, file *File) error {
 	if err != nil {
 		return err
 	}
-	packed, err := file.pack(parts)
+	err = atomicfile.Write(path, 0o666, func(w io.Writer) error { return file.pack(w, parts) })
 	if err != nil && away != nil {
 		return fmt.Errorf("%w (what is there now: %w)", away, err)
 	}
+	if err != nil && !errors.Is(err, ErrSum) {
+		return err
+	}
+	for _, part := range parts { // if they are not what was published, they are of no use
+		err = errors.Join(err, os.Remove(part))
+	}
 	if err != nil {
-		for name := range parts { // what was kept to go on with is of no use
-			_ = os.Remove(partOf(path, file, name))
-		}
 		return err
 	}
-	if err := atomicfile.WriteBytes(path, 0o666, packed); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return err
 	}
-	for name := range parts {
-		if err := os.Remove(partOf(path, file, name)); err != nil {
-			return err
-		}
-	}
-	f.say("%s: %d bytes", path, len(packed))
+	f.say("%s: %d bytes", path, info.Size())
 	return nil
 }
 
-// parts downloads the published files. It returns their content by name; a file that is no archive has the name "". If the
+// parts downloads the published files. It returns where they are by name; a file that is no archive has the name "". If the
 // server cannot be reached, it takes what it has of a file, perhaps put there by hand, and also returns the error, in away.
-func (f *Fetcher) parts(ctx context.Context, path string, file *File) (parts map[string][]byte, away, err error) {
+func (f *Fetcher) parts(ctx context.Context, path string, file *File) (parts map[string]string, away, err error) {
 	site := strings.TrimSuffix(f.Site, "/")
 	if site == "" {
 		site = Site
 	}
-	parts = map[string][]byte{}
+	parts = map[string]string{}
+	left := int64(mostBytes)
 	for _, name := range file.names() {
 		url := site + "/" + file.Source
 		if name != "" {
 			url += "/" + name
 		}
 		part := partOf(path, file, name)
-		have, err := f.download(ctx, url, part)
+		have, err := f.download(ctx, url, part, left)
+		if errors.Is(err, errTooLarge) {
+			return nil, nil, errors.Join(err, os.Remove(part))
+		}
 		if err != nil {
 			err = fmt.Errorf("%w\nWithout a network here, get %s elsewhere, put it at %s and give the same command again",
 				err, url, part)
@@ -110,9 +106,14 @@ func (f *Fetcher) parts(ctx context.Context, path string, file *File) (parts map
 				return nil, nil, err
 			}
 		}
-		if parts[name], err = os.ReadFile(part); err != nil {
+		info, err := os.Stat(part)
+		if err != nil {
 			return nil, nil, err
 		}
+		if left -= info.Size(); left < 0 { // it was there before
+			return nil, nil, fmt.Errorf("%s: %w", part, errTooLarge)
+		}
+		parts[name] = part
 	}
 	return parts, away, nil
 }
@@ -133,9 +134,12 @@ func partOf(path string, file *File, name string) string {
 	return path + ".part"
 }
 
-// download gets a file, from where an earlier download of it stopped. It leaves a file alone that is whole. If the server cannot
-// be reached, there reports whether something of the file is there.
-func (f *Fetcher) download(ctx context.Context, url, path string) (there bool, err error) {
+// errTooLarge is wrapped by errors about more bytes than any published file has.
+var errTooLarge = fmt.Errorf("more than %d bytes in all", mostBytes)
+
+// download gets a file of so many bytes at most, from where an earlier download of it stopped. It leaves a file alone that is
+// whole. If the server cannot be reached, there reports whether something of the file is there.
+func (f *Fetcher) download(ctx context.Context, url, path string, most int64) (there bool, err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o666)
 	if err != nil {
 		return false, err
@@ -179,136 +183,11 @@ func (f *Fetcher) download(ctx context.Context, url, path string) (there bool, e
 	default:
 		return false, fmt.Errorf("%s: %s", url, answer.Status)
 	}
-	n, err := io.Copy(out, io.LimitReader(answer.Body, mostBytes-have+1))
-	if err == nil && have+n > mostBytes {
-		err = fmt.Errorf("%s: more than %d bytes", url, mostBytes)
+	n, err := io.Copy(out, io.LimitReader(answer.Body, most-have+1))
+	if err == nil && have+n > most {
+		err = fmt.Errorf("%s: %w", url, errTooLarge)
 	}
 	return false, errors.Join(err, out.Sync())
-}
-
-// pack cuts and packs what was published, and checks the result.
-func (file *File) pack(parts map[string][]byte) ([]byte, error) {
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.New()
-	if file.Parts == nil {
-		rows, err := file.keep.cut(parts[""])
-		if err != nil {
-			return nil, err
-		}
-		sum.Write(rows)
-		if _, err := z.Write(rows); err != nil {
-			return nil, err
-		}
-	} else {
-		archive := tar.NewWriter(z)
-		for _, name := range slices.Sorted(slices.Values(file.Parts)) {
-			_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(parts[name])) // a hash returns no error
-			sum.Write(parts[name])
-			head := tar.Header{Name: name, Mode: 0o644, Size: int64(len(parts[name])), Format: tar.FormatUSTAR}
-			if err := archive.WriteHeader(&head); err != nil {
-				return nil, err
-			}
-			if _, err := archive.Write(parts[name]); err != nil {
-				return nil, err
-			}
-		}
-		if err := archive.Close(); err != nil {
-			return nil, err
-		}
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return packed.Bytes(), file.same(sum.Sum(nil))
-}
-
-func (file *File) same(sum []byte) error {
-	if got := hex.EncodeToString(sum); got != file.sum {
-		return fmt.Errorf("%w: SHA-256 %s, want %s", ErrSum, got, file.sum)
-	}
-	return nil
-}
-
-// check returns nil if the file at the path is the one that was published, whatever packed it.
-func (file *File) check(path string) error {
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	z, err := gzip.NewReader(in)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrSum, err)
-	}
-	sum := sha256.New()
-	whole := io.LimitReader(z, mostBytes)
-	if file.Parts == nil {
-		if _, err := io.Copy(sum, whole); err != nil {
-			return fmt.Errorf("%w: %w", ErrSum, err)
-		}
-		return file.same(sum.Sum(nil))
-	}
-	parts := map[string][]byte{}
-	for archive := tar.NewReader(whole); ; {
-		head, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrSum, err)
-		}
-		if head.Typeflag != tar.TypeReg {
-			continue
-		}
-		if parts[head.Name], err = io.ReadAll(archive); err != nil {
-			return fmt.Errorf("%w: %w", ErrSum, err)
-		}
-	}
-	_, err = file.pack(parts)
-	return err
-}
-
-// cut returns the header and the rows that are kept, as they are.
-func (k *keep) cut(text []byte) ([]byte, error) {
-	if k == nil {
-		return text, nil
-	}
-	var out []byte
-	column := -1
-	for line := range bytes.Lines(text) {
-		fields := strings.Split(strings.TrimRight(string(line), "\r\n"), ",")
-		if column < 0 {
-			if column = slices.Index(fields, k.column); column < 0 {
-				return nil, fmt.Errorf("%w: no column %s in %q", ErrSum, k.column, line[:min(len(line), 200)])
-			}
-			out = append(out, line...)
-			continue
-		}
-		if column >= len(fields) {
-			return nil, fmt.Errorf("%w: a row without %s", ErrSum, k.column)
-		}
-		if kept, err := k.kept(fields[column]); err != nil {
-			return nil, err
-		} else if kept {
-			out = append(out, line...)
-		}
-	}
-	return out, nil
-}
-
-func (k *keep) kept(value string) (bool, error) {
-	if k.below == 0 {
-		return value > k.above && value < k.till, nil
-	}
-	x, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		return false, fmt.Errorf("%w: %s is %q, want a number", ErrSum, k.column, value)
-	}
-	return x < k.below, nil
 }
 
 func (f *Fetcher) say(format string, args ...any) {

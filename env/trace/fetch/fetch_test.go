@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -240,14 +242,112 @@ func TestFetchTheRealSets(t *testing.T) {
 	}
 }
 
+// TestFetchFromAHostileMirror checks that a mirror that sends too much for a file, all parts together, is refused at the limit,
+// and leaves nothing behind.
+func TestFetchFromAHostileMirror(t *testing.T) {
+	big := strings.Repeat("x", mostBytes/3)
+	set := Set{Folder: "small-2017", Files: []File{{Name: "parts.tar.gz", Source: "all", Parts: strings.Fields("a b c d e f g h"), sum: digest("")}}}
+	files := map[string]string{}
+	for _, name := range set.Files[0].Parts {
+		files["/all/"+name] = big
+	}
+	f, served := serve(t, files)
+	dir := t.TempDir()
+	err := f.Set(t.Context(), dir, set)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("/all/d: more than %d bytes in all", mostBytes)) {
+		t.Errorf("error %v", err)
+	}
+	if *served > mostBytes+len(big) {
+		t.Errorf("%d bytes served, want about %d at most", *served, mostBytes)
+	}
+	if left := stored(t, dir); left > mostBytes {
+		t.Errorf("%d bytes are left", left)
+	}
+	files["/all/d"] = "" // what comes first is on disk, and counts
+	if err := f.Set(t.Context(), dir, set); err == nil || !strings.Contains(err.Error(), "/all/e: more than") {
+		t.Errorf("again: error %v", err)
+	}
+}
+
+// stored returns how many bytes the files in a folder have.
+func stored(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestFetchHoldsLittle checks that files go from the network to the disk and through the checksum in small pieces.
+func TestFetchHoldsLittle(t *testing.T) {
+	const size = 16 << 20
+	text := "day\n" + strings.Repeat("2017-01-02\n", size/11)
+	set := Set{Folder: "small-2017", Files: []File{
+		{Name: "days.csv.gz", Source: "days", keep: &keep{column: "day", above: "2017-01-01", till: "2017-01-03"}, sum: digest(text)},
+		{Name: "parts.tar.gz", Source: "all", Parts: []string{"a"}, sum: digest(fmt.Sprintf("a %d\n%s", len(text), text))},
+	}}
+	f, _ := serve(t, map[string]string{"/days": text, "/all/a": text})
+	dir := t.TempDir()
+	for i := range set.Files {
+		one := set
+		one.Files = set.Files[i : i+1]
+		stop, most := make(chan struct{}), make(chan uint64)
+		go watchHeap(stop, most)
+		err := f.Set(t.Context(), dir, one)
+		close(stop)
+		if held := <-most; err != nil || held > size/2 {
+			t.Errorf("%s: %d bytes more on the heap, %v", one.Files[0].Name, held, err)
+		}
+	}
+}
+
+// watchHeap sends by how much the heap was larger than at first, at most.
+func watchHeap(stop <-chan struct{}, most chan<- uint64) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	before, worst := m.HeapAlloc, uint64(0)
+	for {
+		select {
+		case <-stop:
+			most <- worst
+			return
+		default:
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			worst = max(worst, m.HeapAlloc-min(m.HeapAlloc, before))
+		}
+	}
+}
+
+// TestLongLines checks that a line without an end is refused before it is read.
+func TestLongLines(t *testing.T) {
+	var out bytes.Buffer
+	err := (&keep{column: "day"}).cut(&out, io.MultiReader(strings.NewReader("day\n"), strings.NewReader(strings.Repeat(",", 2*mostLine))))
+	if !errors.Is(err, ErrSum) || !strings.Contains(err.Error(), "a line of more than") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // FuzzCut checks that no published file makes the cut panic or add a byte.
 func FuzzCut(f *testing.F) {
 	f.Add([]byte(published), "day")
 	f.Add([]byte("a\n1\n\n"), "a")
 	f.Fuzz(func(t *testing.T, text []byte, column string) {
 		for _, k := range []*keep{nil, {column: column, below: 2}, {column: column, above: "2", till: "4"}} {
-			if out, err := k.cut(text); err == nil && len(out) > len(text) {
-				t.Fatalf("%q of %q", out, text)
+			var out bytes.Buffer
+			if err := k.cut(&out, bytes.NewReader(text)); err == nil && out.Len() > len(text) {
+				t.Fatalf("%q of %q", &out, text)
 			}
 		}
 	})
