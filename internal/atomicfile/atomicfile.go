@@ -7,30 +7,56 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"github.com/google/renameio/v2"
 )
 
 // Write replaces the file at path with the bytes that write produces. It writes them to a temporary file in the same folder,
-// fsyncs and renames that file, and then fsyncs the folder. The umask applies to perm. If write fails, Write returns its error
-// and path keeps its content. Write replaces a symbolic link at path and does not follow it.
+// fsyncs and renames that file, and then fsyncs the folder. A new file has the permissions perm under the umask; a file that
+// replaces another has the permissions of the other, and its owner where the process may set that. If write fails, Write returns
+// its error and path keeps its content.
+//
+// Write follows symbolic links, also to a file that does not exist yet, and leaves them in place. It renames nothing onto a
+// device, a pipe or an open descriptor such as /dev/stdout: it writes the bytes into them as write produces them, so that what was
+// written before an error remains. It refuses folders and sockets.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
-	dir := filepath.Dir(path)
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithPermissions(perm))
+	to, err := resolve(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if to.open != nil {
+		return writeThrough(path, to, write)
+	}
+	f, err := createTemp(to, perm)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := write(f); err != nil {
-		return errors.Join(err, f.Cleanup())
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	if err := f.CloseAtomicallyReplace(); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), f.Cleanup())
+	err = errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), to.path)
 	}
-	return syncPath(dir)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return syncPath(filepath.Dir(to.path))
+}
+
+// writeThrough writes to what is no regular file.
+func writeThrough(path string, to *target, write func(io.Writer) error) error {
+	f, err := to.open()
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := write(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }
 
 // WriteBytes is Write for a slice of bytes.
@@ -44,10 +70,12 @@ func WriteBytes(path string, perm fs.FileMode, b []byte) error {
 // WriteDir replaces the folder at path with one that fill populates. It calls fill with an empty temporary folder beside path,
 // and fsyncs every file in it before the rename. If a folder exists at path, WriteDir exchanges the two in one step where the
 // system supports that (Linux), and otherwise moves the old folder aside first. Then it removes the old folder with its content.
-// If fill fails, path keeps its content.
+// If fill fails, path keeps its content. WriteDir follows symbolic links and leaves them in place. It replaces nothing but folders.
 func WriteDir(path string, fill func(dir string) error) error {
-	path = filepath.Clean(path)
-	parent := filepath.Dir(path)
+	path, err := folder(path)
+	if err != nil {
+		return fmt.Errorf("write folder %s: %w", path, err)
+	}
 	tmp, err := mkdirTemp(path)
 	if err != nil {
 		return fmt.Errorf("write folder %s: %w", path, err)
@@ -62,38 +90,13 @@ func WriteDir(path string, fill func(dir string) error) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write folder %s: %w", path, err), os.RemoveAll(tmp))
 	}
-	if err := syncPath(parent); err != nil {
+	if err := syncPath(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(tmp); err != nil { // after an exchange this is the replaced folder
 		return fmt.Errorf("remove replaced folder: %w", err)
 	}
 	return nil
-}
-
-const tempMark = ".tmp-"
-
-// IsTemp reports whether a base name is a name from TempName, and so belongs to an unfinished folder of WriteDir. If no writer is
-// active, a killed writer has left the folder behind.
-func IsTemp(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.Contains(name, tempMark)
-}
-
-// TempName returns a new name beside path for which IsTemp is true. It creates nothing.
-func TempName(path string) string {
-	name := fmt.Sprintf(".%s%s%016x", filepath.Base(path), tempMark, rand.Uint64())
-	return filepath.Join(filepath.Dir(path), name)
-}
-
-// mkdirTemp is like os.MkdirTemp, but with the default permissions under the umask, because the folder will be renamed and kept.
-func mkdirTemp(path string) (string, error) {
-	for {
-		tmp := TempName(path)
-		err := os.Mkdir(tmp, 0o777)
-		if !errors.Is(err, fs.ErrExist) {
-			return tmp, err
-		}
-	}
 }
 
 // replaceDir renames tmp to path. A folder that was at path is at tmp afterwards.
