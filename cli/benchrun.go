@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
@@ -58,6 +59,10 @@ func (o *benchOptions) entries(a *app) ([]bench.Entry, error) {
 			p, err := a.fitter().Load(arg)
 			if err != nil {
 				return nil, err
+			}
+			_, taken := bench.FindStandard(standard, p.Name)
+			if (taken || baselines.Known(p.Name)) && p.Rule != p.Name && arg != p.Name {
+				return nil, cmdline.Usage("--policy %s: another policy has the name %q: give it another name, with name=%s", arg, p.Name, arg)
 			}
 			e = bench.Entry{Name: p.Name, Told: arg, Untold: arg}
 		}

@@ -85,7 +85,7 @@ func policiesOf(a *app, j *playjob.Job) (policies []policy.Policy, err error) {
 	if j.Search == nil {
 		policies, err = a.findPolicies(j.Policies, j.Baseline)
 	} else {
-		policies, err = findRivals(a, j.Policies)
+		policies, err = loadAll(a.fitter().Load, j.Policies)
 	}
 	if err != nil {
 		return nil, err

@@ -6,21 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/eval/headroom"
 	"github.com/clustergym/clustergym/internal/work"
-	"github.com/clustergym/clustergym/policy"
 )
-
-// findRivals finds the rivals of a headroom.
-func findRivals(a *app, names []string) (all []policy.Policy, err error) {
-	from := a.fitter()
-	for _, name := range names {
-		p, err := from.Load(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, *p)
-	}
-	return all, nil
-}
 
 // openSearchJob prepares a worker for the searches of a headroom. It returns errors as openEvalJob does.
 func (a *app) openSearchJob(text []byte) (work.Compute, error) {

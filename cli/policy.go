@@ -63,42 +63,61 @@ func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkp
 func (a *app) findPolicy(arg string) (*policy.Policy, error) { return a.finder().Load(arg) }
 
 // findPolicies reads a list of policies for eval, which fits those that need it. In the list, the name prior stands for the prior
-// of the first learned policy. findPolicies adds the baseline if the list does not contain it.
+// of the first learned policy. findPolicies adds the baseline if the list does not contain it. It refuses two policies of one name,
+// and a list in which another policy has the baseline's name.
 func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, error) {
 	from := a.fitter()
-	var all []policy.Policy
-	var own *policy.Policy // the prior of the first learned policy
-	for _, arg := range args {
-		p, err := from.Load(arg)
-		if err != nil {
-			return nil, err
-		}
-		if own == nil {
-			own = p.Prior
-		}
-		all = append(all, *p)
+	all, err := loadAll(from.Load, args)
+	if err != nil {
+		return nil, err
 	}
-	named := func(p policy.Policy) bool { return p.Name == baseline }
-	if baseline != "" && !slices.ContainsFunc(all, named) {
+	if err := distinct(all, args); err != nil {
+		return nil, err
+	}
+	if baseline != "" {
 		p, err := from.Load(baseline)
-		if err != nil {
+		k := slices.IndexFunc(all, func(p policy.Policy) bool { return p.Name == baseline })
+		switch {
+		case k < 0 && err != nil:
 			return nil, err
+		case k < 0:
+			p.Name = baseline
+			all = append(all, *p)
+		case err == nil && !p.Same(&all[k]): // after an error, the name is only that of a policy in the list
+			return nil, cmdline.Usage("--baseline %s: policy %s of the list has that name, too, and is another one: give it another name, "+
+				"with name=%s", baseline, args[k], args[k])
 		}
-		p.Name = baseline
-		if own == nil {
-			own = p.Prior
-		}
-		all = append(all, *p)
 	}
-	for i := range all {
-		for _, other := range all[:i] {
-			if other.Name == all[i].Name {
-				return nil, cmdline.Usage("two policies have the name %q: give one another, with name=%s", other.Name, args[i])
+	if k := slices.IndexFunc(all, func(p policy.Policy) bool { return p.Prior != nil }); k >= 0 {
+		for i := range all {
+			if all[i].UsualPrior() {
+				name := all[i].Name
+				all[i] = *all[k].Prior
+				all[i].Name = name
 			}
-		}
-		if all[i].Name == policy.Prior && all[i].Learned == nil && own != nil {
-			all[i] = *own
 		}
 	}
 	return all, nil
+}
+
+// loadAll reads a list of policies.
+func loadAll(load func(string) (*policy.Policy, error), args []string) (all []policy.Policy, err error) {
+	for _, arg := range args {
+		p, err := load(arg)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *p)
+	}
+	return all, nil
+}
+
+// distinct returns an error if two policies have one name. The parameter args has what they were found by.
+func distinct(all []policy.Policy, args []string) error {
+	for i := range all {
+		if slices.ContainsFunc(all[:i], func(p policy.Policy) bool { return p.Name == all[i].Name }) {
+			return cmdline.Usage("two policies have the name %q: give one another, with name=%s", all[i].Name, args[i])
+		}
+	}
+	return nil
 }

@@ -67,6 +67,13 @@ func runWhatifCheck(ctx context.Context, a *app, opts checkOptions) error {
 	if opts.windows < 0 || opts.every < 1 {
 		return cmdline.Usage("--windows %d, --every %d: want 0 or more, and 1 or more", opts.windows, opts.every)
 	}
+	found, err := loadAll(a.findPolicy, opts.policies)
+	if err != nil {
+		return err
+	}
+	if err := distinct(found, opts.policies); err != nil {
+		return err
+	}
 	results := []checked{}
 	for _, name := range opts.scenarios {
 		for _, by := range opts.policies {

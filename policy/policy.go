@@ -38,6 +38,11 @@ type Policy struct {
 // is known.
 func (p *Policy) Trained() bool { return p.Learned != nil || p.Central != nil || len(p.Networks) > 0 }
 
+// Same reports whether both policies do the same, whatever their names.
+func (p *Policy) Same(as *Policy) bool {
+	return p.Digest == as.Digest && p.Rule == as.Rule && (p.Learned == nil) == (as.Learned == nil) && (p.Central == nil) == (as.Central == nil)
+}
+
 // Prior is the name of the base policy that a learned policy reviews. On its own it stands for the prior of an untrained policy.
 const Prior = "prior"
 
@@ -116,6 +121,9 @@ func releasedPolicy() (*Policy, error) {
 	p.Name = released.Name
 	return team(p, m.Training, ""), nil
 }
+
+// UsualPrior reports whether the policy is that of the name prior, whatever it is called now.
+func (p *Policy) UsualPrior() bool { return p.Rule == "" && p.Learned == nil && p.Central == nil }
 
 // Given returns the policy with what its schedulers may use. A policy without With does not change.
 func (p Policy) Given(g baselines.Given) Policy {

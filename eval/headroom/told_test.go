@@ -95,3 +95,18 @@ func TestRivalsAreToldMore(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
+
+// TestRivalsOfBorrowedNamesAreNotTold checks that no rule is played in place of a policy that only bears its name.
+func TestRivalsOfBorrowedNamesAreNotTold(t *testing.T) {
+	m := measuring{plan: &Plan{}}
+	for _, p := range []policy.Policy{{Name: "las"}, {Name: "fifo", Rule: "srsf"}, {Name: "srtf", Rule: "srtf"}} {
+		m.plan.Rivals = append(m.plan.Rivals, Rival{p, Fixed})
+	}
+	results := []eval.Result{{}, {}, {}}
+	for i, p := range m.plan.Rivals {
+		results[i].Policy, results[i].MeanJCT = p.Name, float64(i+1)
+	}
+	if got := m.best(results); got != "srtf" {
+		t.Errorf("the best rival that can be told more is %q, want srtf", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -131,9 +132,9 @@ func scenarioOf(r *Run, met *[]string) (string, error) {
 	return name, nil
 }
 
-// name replaces names that several runs have by their folders.
+// name replaces names that several runs have by their folders, and a name that means something else in the command.
 func (c *Comparison) name() {
-	count := map[string]int{}
+	count := map[string]int{policy.Prior: 1}
 	for i := range c.Runs {
 		count[c.Runs[i].Name]++
 	}

@@ -220,6 +220,10 @@ func TestRunsWithOneName(t *testing.T) {
 	if c.Runs[0].Name != "runs/a/run" || !strings.Contains(c.Eval, "runs/b/run=runs/b/run") {
 		t.Errorf("names %q, command %s", c.Runs[0].Name, c.Eval)
 	}
+	prior := seeded("prior", 1, 0.9).write(t, root)
+	if c, err := Runs([]*Run{prior}); err != nil || !strings.Contains(c.Eval, "--policies prior,runs/prior=runs/prior --baseline prior") {
+		t.Errorf("a run that has the baseline's name: %v, command %s", err, c.Eval)
+	}
 	again := *a
 	again.Dir += "/"
 	if _, err := Runs([]*Run{a, &again}); err == nil || !strings.Contains(err.Error(), "given twice") {
