@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ type planOptions struct {
 	beliefs  string
 	restart  time.Duration
 	stops    int
-	starts   bool
+	starts   time.Duration
 	seed     uint64
 	example  bool
 }
@@ -56,6 +57,7 @@ Unknown fields are errors.
 		Example: `  clustergym plan --example > cluster.json
   clustergym plan --snapshot cluster.json --policy sjfskip
   clustergym plan --snapshot cluster.json --policy sjfskip --job bert-large
+  clustergym plan --snapshot cluster.json --policy sjfskip --starts=2m
   clustergym plan --snapshot cluster.json --policy runs/first/policy --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), a, opts) },
@@ -68,7 +70,8 @@ Unknown fields are errors.
 	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics ls")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
-	f.BoolVar(&opts.starts, "starts", false, "also forecast when each waiting job starts")
+	f.DurationVar(&opts.starts, "starts", 0, "also forecast when each waiting job starts, and stop after this time")
+	f.Lookup("starts").NoOptDefVal = usualStarts.String()
 	f.StringVar(&opts.beliefs, "beliefs", "", "file of what was learned of run times, for --starts; see clustergym beliefs --save")
 	f.DurationVar(&opts.restart, "restart", 0, "what each stop or move costs a job: time without progress when it starts again")
 	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
@@ -81,6 +84,9 @@ Unknown fields are errors.
 	return cmd
 }
 
+// usualStarts is the time for forecasts of starts if --starts names none.
+const usualStarts = 30 * time.Second
+
 // plan is the result of plan.
 type plan struct {
 	*explain.Plan
@@ -88,6 +94,8 @@ type plan struct {
 	Held   []string       `json:"held,omitempty"`
 	Cost   float64        `json:"restart_gpu_hours,omitempty"`
 	Starts []decide.Start `json:"starts,omitempty"`
+	// Unfinished says what the time of --starts did not suffice for.
+	Unfinished string `json:"unfinished,omitempty"`
 }
 
 func runPlan(ctx context.Context, a *app, opts planOptions) error {
@@ -118,9 +126,9 @@ func planFile(ctx context.Context, a *app, opts planOptions) (*plan, error) {
 }
 
 func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *plan, *decide.Planned, error) {
-	if min(opts.assume, opts.restart) < 0 || opts.stops < -1 {
-		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --preemptions %d: want 0 or more, or -1 preemptions",
-			opts.assume, opts.restart, opts.stops)
+	if min(opts.assume, opts.restart, opts.starts) < 0 || opts.stops < -1 {
+		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --starts %v, --preemptions %d: want 0 or more, or -1 preemptions",
+			opts.assume, opts.restart, opts.starts, opts.stops)
 	}
 	from, err := a.verifier(opts.key)
 	if err != nil {
@@ -142,7 +150,7 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.assume)
 	}
 	state.SetProfile(physics.Profiled(model))
-	asked, err := decide.Plan(state, p, decide.Asking{Seed: opts.seed, Stops: opts.stops, Choices: opts.job != ""})
+	asked, err := decide.Plan(ctx, state, p, decide.Asking{Seed: opts.seed, Stops: opts.stops, Choices: opts.job != ""})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -151,9 +159,9 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 		out.Held = append(out.Held, state.Spec(h.Job).Name)
 	}
 	out.Cost = restartCost(state, out.Plan, opts.restart)
-	if opts.starts {
+	if opts.starts > 0 {
 		play := whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed}
-		out.Starts, err = forecastStarts(ctx, state, p, out.Plan, opts, play)
+		err = out.forecast(ctx, state, p, opts, play)
 	}
 	return state, out, asked, err
 }
@@ -174,25 +182,39 @@ func restartCost(s *cluster.State, p *explain.Plan, restart time.Duration) (hour
 	return hours
 }
 
-// forecastStarts forecasts when the jobs start that wait after a plan, because it does not start them or because it stops them.
-func forecastStarts(
-	ctx context.Context, s *cluster.State, p *policy.Policy, out *explain.Plan, opts planOptions, play whatif.Options,
-) ([]decide.Start, error) {
+// forecast forecasts when the jobs start that wait after the plan, because it does not start them or because it stops them. It
+// says in Unfinished if the time did not suffice.
+func (p *plan) forecast(ctx context.Context, s *cluster.State, by *policy.Policy, opts planOptions, play whatif.Options) error {
 	var learned *belief.Memory
 	if opts.beliefs != "" {
 		var err error
 		if learned, err = decide.ReadBeliefs(opts.beliefs); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	waits, stopped := decide.Waits(out), map[string]bool{}
-	for i := range out.Ops {
-		if out.Ops[i].Op == cluster.OpPreempt.String() {
-			stopped[out.Ops[i].Job] = true
+	waits, stopped := decide.Waits(p.Plan), map[string]bool{}
+	for i := range p.Ops {
+		if p.Ops[i].Op == cluster.OpPreempt.String() {
+			stopped[p.Ops[i].Job] = true
 		}
 	}
-	return (&whatif.Production{Forecaster: whatif.Forecaster{Options: play}}).Forecast(
-		ctx, &s.View, *p, func(job string) bool { return waits(job) || stopped[job] }, learned)
+	within, cancel := context.WithTimeout(ctx, opts.starts)
+	defer cancel()
+	all, played := whatif.UsualDraws, 0
+	f := whatif.Production{Forecaster: whatif.Forecaster{Options: play, Played: func(n, of int) { played, all = n, of }}}
+	starts, err := f.Forecast(within, &s.View, *by, func(job string) bool { return waits(job) || stopped[job] }, learned)
+	switch {
+	case err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)):
+		return err
+	case err != nil:
+		p.Unfinished = fmt.Sprintf("no start is forecast: %d of %d futures were played in %v, want at least %d: --starts=%v gives more time",
+			played, all, opts.starts, whatif.LeastDraws, 10*opts.starts)
+	case played < all:
+		p.Unfinished = fmt.Sprintf("the starts are forecast from %d of %d futures, as many as were played in %v: --starts=%v gives more time",
+			played, all, opts.starts, 10*opts.starts)
+	}
+	p.Starts = starts
+	return nil
 }
 
 func readSnapshot(a *app, path string) (*cluster.State, error) {
@@ -240,6 +262,9 @@ func (p *plan) print(a *app) error {
 		if err := a.PrintRows(rows); err != nil {
 			return err
 		}
+	}
+	if p.Unfinished != "" {
+		a.Printf("\n%s\n", p.Unfinished)
 	}
 	if p.Wake != nil {
 		a.Printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))

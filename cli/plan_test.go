@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -161,4 +162,28 @@ func TestPlanForecastsStarts(t *testing.T) {
 		t.Errorf("%+v, want the two jobs that wait", out.Starts)
 	}
 	contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", "srtf", "--starts").out, "preempt  pretrain-7b", "\npretrain-7b   in about")
+	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "srtf", "--starts=-1s"); s.code != cmdline.CodeUsage {
+		t.Errorf("a negative time: exit code %d: %s", s.code, s.talk)
+	}
+}
+
+// TestForecastsOfStartsEnd checks that plan says what the time for forecasts did not suffice for, that it prints the rest, and that
+// an interrupt ends it.
+func TestForecastsOfStartsEnd(t *testing.T) {
+	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
+	args := []string{"plan", "--snapshot", snapshot, "--policy", "sjfskip", "--starts=1ns"}
+	const none = "no start is forecast: 0 of 20 futures were played in 1ns, want at least 5: --starts=10ns gives more time"
+	short := must(t, args...).out
+	contains(t, short, "bert-large", none)
+	if strings.Contains(short, "is expected to start") {
+		t.Errorf("forecasts in no time:\n%s", short)
+	}
+	contains(t, must(t, append(args, "--json")...).out, `"unfinished": "`+none+`"`)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	for _, args := range [][]string{args, args[:len(args)-1]} {
+		if s := commandWith(ctx, "", args...); s.code != cmdline.CodeInterrupted || s.out != "" {
+			t.Errorf("%v: exit code %d: %s%s", args, s.code, s.talk, s.out)
+		}
+	}
 }

@@ -23,9 +23,10 @@ type Start struct {
 	P90    time.Duration // the job starts earlier in nine tenths of the futures
 }
 
+// How many futures a Forecaster plays.
 const (
-	usualDraws = 20 // of futures
-	leastDraws = 5  // with which Starts answers if the time is over before all are played
+	UsualDraws = 20 // of futures
+	LeastDraws = 5  // with which Starts answers if the time is over before all are played
 )
 
 // Forecaster forecasts when waiting jobs start. It learns from the states of a cluster, one after the other, how its forecasts
@@ -33,6 +34,7 @@ const (
 type Forecaster struct {
 	Draws   int // of futures, 20 if 0
 	Options Options
+	Played  func(n, of int) // is told after each future how many of them are played; may be nil
 
 	calibration *calibration // nil before the first forecast
 }
@@ -83,14 +85,15 @@ func (f *Forecaster) draw(
 	slices.Sort(all)
 	at := map[cluster.JobID][]time.Duration{}
 	o := f.Options
-	for k := range cmp.Or(f.Draws, usualDraws) {
+	draws := cmp.Or(f.Draws, UsualDraws)
+	for k := range draws {
 		random := rng.Stream(o.Seed, "starts", fmt.Sprint(k))
 		o.work = func(spec *cluster.JobSpec, done time.Duration) time.Duration {
 			return drawWork(times, spec, done, random)
 		}
 		st, _, err := simulate(ctx, s, p, Change{}, o)
 		switch {
-		case err != nil && ctx.Err() != nil && k >= leastDraws:
+		case err != nil && ctx.Err() != nil && k >= LeastDraws:
 			return quantiles(all, at), nil
 		case err != nil:
 			return nil, err
@@ -103,6 +106,9 @@ func (f *Forecaster) draw(
 			default:
 				at[j.ID] = append(at[j.ID], cluster.Never)
 			}
+		}
+		if f.Played != nil {
+			f.Played(k+1, draws)
 		}
 	}
 	return quantiles(all, at), nil

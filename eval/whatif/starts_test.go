@@ -92,6 +92,28 @@ func TestStarts(t *testing.T) {
 	}
 }
 
+// TestForecastsFromSomeFutures checks that, when the context ends, the futures played so far answer if they are enough.
+func TestForecastsFromSomeFutures(t *testing.T) {
+	s := snapshot(t, server("a", 1, ""), runs("x", "a", 1, 900, "")+","+waits("first", 1, 900, ""), "")
+	for _, last := range []int{LeastDraws - 1, LeastDraws, UsualDraws} {
+		ctx, end := context.WithCancel(t.Context())
+		played := 0
+		f := Forecaster{Played: func(n, of int) {
+			if played = n; n == last {
+				end()
+			}
+			if n > of || of != UsualDraws {
+				t.Errorf("%d futures of %d", n, of)
+			}
+		}}
+		all, err := f.Starts(ctx, &s.View, named("fifo"), nil, nil)
+		if played != last || (err == nil) != (last >= LeastDraws) || (len(all) == 1) != (last >= LeastDraws) {
+			t.Errorf("ended after %d futures: %d are played, %+v, %v", last, played, all, err)
+		}
+		end()
+	}
+}
+
 // impatient is a scheduler that ends a context when it has been asked some times.
 type impatient struct {
 	cluster.Scheduler

@@ -37,7 +37,7 @@ func teamOf(t *testing.T, size agents.Size) *policy.Policy {
 
 func checkChoices(t *testing.T, p *policy.Policy) {
 	t.Helper()
-	plan, err := decide.Plan(read(t), p, decide.Asking{Seed: 1, Stops: -1, Choices: true})
+	plan, err := decide.Plan(t.Context(), read(t), p, decide.Asking{Seed: 1, Stops: -1, Choices: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func checkChoices(t *testing.T, p *policy.Policy) {
 			}
 		}
 	}
-	silent, err := decide.Plan(read(t), p, decide.Asking{Seed: 1, Stops: -1})
+	silent, err := decide.Plan(t.Context(), read(t), p, decide.Asking{Seed: 1, Stops: -1})
 	if err != nil || silent.Choices != nil || len(silent.Ops) != len(plan.Ops) {
 		t.Errorf("without choices: %v, %d operations, want %d; error %v", silent.Choices, len(silent.Ops), len(plan.Ops), err)
 	}

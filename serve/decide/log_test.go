@@ -220,8 +220,17 @@ func TestNothingIsDoneWhenTheContextHasEnded(t *testing.T) {
 	contains(t, s.metrics(t), "clustergym_undecided_total 0")
 }
 
+// TestPlansEndWithTheContext checks that a plan's reasons are no longer looked for when the context has ended.
+func TestPlansEndWithTheContext(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	p := decidetest.Script(func(*cluster.Txn) error { end(); return nil }).Policy()
+	if _, err := decide.Plan(ctx, read(t), p, decide.Asking{Seed: 1, Stops: -1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func FuzzDecisionLog(f *testing.F) {
-	plan, err := decide.Plan(read(f), decidetest.Baseline("fifo"), decide.Asking{Seed: 1, Stops: -1})
+	plan, err := decide.Plan(context.Background(), read(f), decidetest.Baseline("fifo"), decide.Asking{Seed: 1, Stops: -1})
 	if err != nil {
 		f.Fatal(err)
 	}

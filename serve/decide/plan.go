@@ -95,8 +95,9 @@ type Planned struct {
 }
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
-// say where it differs from its prior. Equal arguments give equal plans.
-func Plan(s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
+// say where it differs from its prior. Equal arguments give equal plans. Plan returns an error soon after ctx ends, unless the
+// policy still decides.
+func Plan(ctx context.Context, s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 	facts := explain.New(&s.View)
 	if p.Prior != nil {
 		from, err := propose(s, p.Prior, ask.Seed, nil)
@@ -125,7 +126,7 @@ func Plan(s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 		}
 	}
 	defer from.takeBack()
-	if out.Plan, out.Why, err = facts.Plan(context.Background(), p.Name, from.tx); err != nil {
+	if out.Plan, out.Why, err = facts.Plan(ctx, p.Name, from.tx); err != nil {
 		return nil, fmt.Errorf("plan with %s: %w", p.Name, err)
 	}
 	if seen != nil {

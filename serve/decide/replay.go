@@ -2,6 +2,7 @@ package decide
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func (k *Asked) Again(r *Record, d *Decision, p *policy.Policy, profile cluster.
 		plan, err = barePlan(state, &asked, r.Seed)
 	} else {
 		var full *Planned
-		if full, err = Plan(state, &asked, Asking{Seed: r.Seed, Stops: -1}); err == nil {
+		if full, err = Plan(context.Background(), state, &asked, Asking{Seed: r.Seed, Stops: -1}); err == nil {
 			plan = full.Plan
 		}
 	}
