@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -29,16 +30,33 @@ const (
 )
 
 // ReadSigningKey reads an Ed25519 private key from a PEM file in PKCS #8, as `openssl genpkey -algorithm ed25519` writes it.
+// It refuses a file that users other than its owner and group may read or change.
 func ReadSigningKey(path string) (ed25519.PrivateKey, error) {
 	text, err := readPath(path, maxKey)
 	if err != nil {
 		return nil, fmt.Errorf("read signing key: %w", err)
 	}
 	key, err := parseSigningKey(text)
+	if err == nil {
+		err = isSecret(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read signing key: %s: %w", path, err)
 	}
 	return key, nil
+}
+
+// isSecret returns an error if all users of the system may read or change a file. Windows has no such modes.
+func isSecret(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o007 != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("its mode %#o lets every user of this computer use the key, want %#o: chmod 600 %s, and make a new key if "+
+			"others were here", mode, 0o600, path)
+	}
+	return nil
 }
 
 // ReadVerifyKey reads an Ed25519 public key from a PEM file in PKIX, as `openssl pkey -pubout` writes it.

@@ -229,6 +229,31 @@ func TestKeysAreRead(t *testing.T) {
 	}
 }
 
+// TestSigningKeysAreSecret checks that a signing key that everybody may read or change is refused with what to do, and that a public
+// key is not.
+func TestSigningKeysAreSecret(t *testing.T) {
+	public, private := keys(8)
+	dir := t.TempDir()
+	secret, open := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
+	if err := errors.Join(os.WriteFile(secret, encoded(t, "PRIVATE KEY", private), 0o600), os.WriteFile(open, encoded(t, "PUBLIC KEY", public), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]string{
+		0o400: "", 0o600: "", 0o640: "", 0o440: "", 0o644: "mode 0644", 0o604: "mode 0604", 0o602: "mode 0602", 0o666: "mode 0666", 0o777: "mode 0777",
+	} {
+		if err := errors.Join(os.Chmod(secret, mode), os.Chmod(open, mode|0o400)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadSigningKey(secret)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "chmod 600 "+secret)) {
+			t.Errorf("%#o: %v, want %q", mode, err, want)
+		}
+		if _, err := ReadVerifyKey(open); err != nil {
+			t.Errorf("a public key of mode %#o: %v", mode, err)
+		}
+	}
+}
+
 // FuzzSignatureFiles checks that a key or signature that was read is read back unchanged after writing, and that no input causes
 // a panic.
 func FuzzSignatureFiles(f *testing.F) {

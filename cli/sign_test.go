@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
+	"os"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,8 +26,11 @@ func keyFiles(t *testing.T, number byte) (private, public string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))),
-		file(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: open})))
+	private = file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	if err := os.Chmod(private, 0o600); err != nil { // others could sign with it, and it would be refused
+		t.Fatal(err)
+	}
+	return private, file(t, "pub.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: open})))
 }
 
 // TestSignedPolicies checks that commands with a key accept only policies signed with it, at the start and while serve runs.

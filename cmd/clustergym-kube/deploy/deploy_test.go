@@ -20,6 +20,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,7 @@ var kinds = map[string]func() metav1.Object{
 	"ClusterRoleBinding":               func() metav1.Object { return &rbacv1.ClusterRoleBinding{} },
 	"Role":                             func() metav1.Object { return &rbacv1.Role{} },
 	"RoleBinding":                      func() metav1.Object { return &rbacv1.RoleBinding{} },
+	"NetworkPolicy":                    func() metav1.Object { return &networkingv1.NetworkPolicy{} },
 	"PodDisruptionBudget":              func() metav1.Object { return &policyv1.PodDisruptionBudget{} },
 	"ValidatingAdmissionPolicy":        func() metav1.Object { return &admissionv1.ValidatingAdmissionPolicy{} },
 	"ValidatingAdmissionPolicyBinding": func() metav1.Object { return &admissionv1.ValidatingAdmissionPolicyBinding{} },

@@ -159,12 +159,52 @@ func TestFieldsThatMayChange(t *testing.T) {
 		{"the parallelism", "jobs", "", job, "{metadata: {}, spec: {parallelism: 4, completions: 4, template: {spec: {image: i}}}}", true},
 		{"a job's image", "jobs", "", job, "{metadata: {}, spec: {parallelism: 2, template: {spec: {image: evil}}}}", false},
 		{"a job's suspension", "jobs", "", job, "{metadata: {}, spec: {suspend: true, parallelism: 2, template: {spec: {image: i}}}}", false},
+		{"a container's command while it is resized", "pods", "resize", contained, "{metadata: {labels: {a: b}}, spec: {containers: [" +
+			"{name: x, image: i, command: [evil], resizePolicy: [{resourceName: cpu}]}, {name: y, image: j}]}}", false},
+		{"the priority while it is resized", "pods", "resize", contained, "{metadata: {labels: {a: b}}, spec: {priority: 9, containers: [" +
+			"{name: x, image: i, resizePolicy: [{resourceName: cpu}]}, {name: y, image: j}]}}", false},
+		{"the reason", "pods", "status", pod,
+			"{status: {phase: Pending, reason: Evicted, conditions: [{type: Ready, status: 'True'}]}, metadata: {}}", false},
+		{"a label with the status", "pods", "status", pod,
+			"{status: {phase: Pending, conditions: [{type: Ready, status: 'True'}]}, metadata: {labels: {a: b, x: y}}}", false},
+		{"where a node is", "nodes", "", node,
+			"{metadata: {labels: {clustergym.dev/pool: inference}}, spec: {providerID: x, taints: [{key: x, effect: NoSchedule}]}}", false},
+		{"a field of a job that nobody knows", "jobs", "", job, "{metadata: {}, spec: {new: 1, parallelism: 2, template: {spec: {image: i}}}}", false},
 	} {
 		if got := a.allows(t, own, c.resource, c.part, read(c.old), read(c.now)); got != c.allowed {
 			t.Errorf("%s: allowed %t, want %t", c.name, got, c.allowed)
 		}
 		if !a.allows(t, "system:admin", c.resource, c.part, read(c.old), read(c.now)) {
 			t.Errorf("%s: refused to another user", c.name)
+		}
+	}
+}
+
+// TestFieldsOfJobs checks that of a job's specification the program may change the number of pods and nothing else, set or unset.
+func TestFieldsOfJobs(t *testing.T) {
+	a := compile(t, "clustergym")
+	const full = `{parallelism: 2, completions: 2, completionMode: Indexed, activeDeadlineSeconds: 60, backoffLimit: 6, backoffLimitPerIndex: 1,
+  maxFailedIndexes: 1, ttlSecondsAfterFinished: 60, suspend: false, manualSelector: false, podReplacementPolicy: Failed, managedBy: a,
+  selector: {matchLabels: {a: b}}, successPolicy: {rules: [{succeededCount: 1}]}, podFailurePolicy: {rules: []}, template: {spec: {image: i}}}`
+	job := func(change func(spec map[string]any)) map[string]any {
+		spec := object(t, full)
+		change(spec)
+		return map[string]any{"metadata": map[string]any{}, "spec": spec}
+	}
+	before := job(func(map[string]any) {})
+	for key := range object(t, full) {
+		for name, change := range map[string]func(map[string]any){
+			"changed": func(spec map[string]any) { spec[key] = "other" }, "removed": func(spec map[string]any) { delete(spec, key) },
+		} {
+			want := key == "parallelism" || key == "completions"
+			if got := a.allows(t, own, "jobs", "", before, job(change)); got != want {
+				t.Errorf("%s %s: allowed %t, want %t", key, name, got, want)
+			}
+		}
+		added := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{key: object(t, full)[key]}}
+		none := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{}}
+		if want := key == "parallelism" || key == "completions"; a.allows(t, own, "jobs", "", none, added) != want {
+			t.Errorf("%s set: allowed %t, want %t", key, !want, want)
 		}
 	}
 }
