@@ -37,6 +37,11 @@ func holdsBeliefs(path string) bool {
 // saveBeliefs writes what the logs taught, in addition to what a scenario teaches or, if there is none, to what the first file
 // contains if it is one of saved beliefs.
 func saveBeliefs(ctx context.Context, a *app, opts *askOptions) (err error) {
+	release, err := decide.LockBeliefs(opts.save)
+	if err != nil {
+		return err
+	}
+	defer release()
 	m, logs := belief.NewMemory(), opts.logs
 	switch {
 	case opts.from.Name != "":

@@ -169,6 +169,13 @@ func runServe(ctx context.Context, a *app, opts serveOptions) (err error) {
 		}
 		defer func() { err = errors.Join(err, config.Decisions.Close()) }()
 	}
+	if opts.beliefs != "" {
+		release, err := decide.LockBeliefs(opts.beliefs)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	server, err := serve.New(config)
 	if err != nil {
 		return err

@@ -214,3 +214,32 @@ func TestServeRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestOneWriterOfBeliefs checks that a file of beliefs that a server keeps is refused to another server and to beliefs --save, and
+// that it is free when the server has ended.
+func TestOneWriterOfBeliefs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const kept = "beliefs.json"
+	must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy", "las", "--log-out", "log.jsonl")
+	_, _, end := serving(t, "--policy", "srsf+know", "--beliefs", kept)
+	before := read(t, kept)
+	save := []string{"beliefs", "log.jsonl", "--save", kept}
+	for _, args := range [][]string{{"serve", "--policy", "las+know", "--beliefs", "./" + kept, "--listen", "127.0.0.1:0"}, save} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		s := commandWith(ctx, "", args...)
+		cancel()
+		if s.code != cmdline.CodeError || !strings.Contains(s.talk, kept+" is in use by process") {
+			t.Errorf("%v: exit code %d, %s", args, s.code, s.talk)
+		}
+	}
+	if read(t, kept) != before {
+		t.Error("the file is another one")
+	}
+	if code := end(); code != cmdline.CodeOK {
+		t.Errorf("the server's exit code is %d", code)
+	}
+	must(t, save...)
+	if files, err := filepath.Glob(".*"); err != nil || len(files) > 0 {
+		t.Errorf("left: %q, %v", files, err)
+	}
+}

@@ -1,4 +1,4 @@
-// Package folderlock prevents two runs from writing into one folder. The operating system keeps the lock and releases it when the
+// Package folderlock prevents two processes from writing into one folder, or one file. The operating system keeps the lock and releases it when the
 // process ends, however it ends, so nothing has to be cleaned up after a kill.
 package folderlock
 
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +17,10 @@ import (
 // release.
 const Name = ".lock"
 
-// heldError reports that a process has the lock of a folder already.
+// heldError reports that a process has the lock of a folder or file already.
 type heldError struct {
-	Dir string
-	By  string // the process and its computer, "" if not known
+	Path, Kind string
+	By         string // the process and its computer, "" if not known
 }
 
 func (e *heldError) Error() string {
@@ -27,7 +28,7 @@ func (e *heldError) Error() string {
 	if by == "" {
 		by = "another process"
 	}
-	return fmt.Sprintf("%s is in use by %s: wait for it to end, or choose another folder", e.Dir, by)
+	return fmt.Sprintf("%s is in use by %s: wait for it to end, or choose another %s", e.Path, by, e.Kind)
 }
 
 // Held reports whether an error of Acquire, perhaps wrapped, says that a process has the lock already.
@@ -37,11 +38,33 @@ func Held(err error) bool { return errors.As(err, new(*heldError)) }
 // already, even this one, Held reports true of the error. If the operating or file system has no locks, Acquire locks nothing and
 // succeeds.
 func Acquire(dir string) (release func(), err error) {
-	path := filepath.Join(dir, Name)
+	return acquire(filepath.Join(dir, Name), heldError{Path: dir, Kind: "folder"})
+}
+
+// AcquireFile is Acquire for a file, which need not exist, in a folder that does. The file that is locked is beside it: writers may
+// replace the file itself. Links to one file have one lock. Pipes and devices have none: nobody replaces them.
+func AcquireFile(path string) (release func(), err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return func() {}, nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if real, err = filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			real = filepath.Join(real, filepath.Base(path))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock file: %w", err)
+	}
+	return acquire(filepath.Join(filepath.Dir(real), "."+filepath.Base(real)+Name), heldError{Path: path, Kind: "file"})
+}
+
+// acquire locks the file of that path. The error says what is held if it is locked already.
+func acquire(path string, what heldError) (release func(), err error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
-			return nil, fmt.Errorf("lock folder: %w", err)
+			return nil, fmt.Errorf("lock %s: %w", what.Kind, err)
 		}
 		held, err := lock(f)
 		switch {
@@ -49,9 +72,9 @@ func Acquire(dir string) (release func(), err error) {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		case held:
-			by := holder(f)
+			what.By = holder(f)
 			f.Close()
-			return nil, &heldError{dir, by}
+			return nil, &what
 		case !current(f, path): // the last owner removed the file after it was opened here
 			f.Close()
 			continue

@@ -47,7 +47,7 @@ func TestKilled(t *testing.T) {
 	}
 	_, err = Acquire(dir)
 	held, ok := errors.AsType[*heldError](err)
-	if !ok || held.Dir != dir || !strings.HasPrefix(held.By, fmt.Sprintf("process %d on ", child.Process.Pid)) {
+	if !ok || held.Path != dir || !strings.HasPrefix(held.By, fmt.Sprintf("process %d on ", child.Process.Pid)) {
 		t.Errorf("beside process %d: %v", child.Process.Pid, err)
 	}
 	if err := child.Process.Kill(); err != nil {
@@ -126,5 +126,52 @@ func TestOneAtATime(t *testing.T) {
 	all.Wait()
 	if entered != 800 {
 		t.Errorf("%d times in, want 800", entered)
+	}
+}
+
+// TestFiles checks that a file has one lock, whatever leads to it and whether it exists or not, and that others are free meanwhile.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "f"), filepath.Join(dir, "link")
+	for _, exists := range []bool{false, true} {
+		if exists {
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Symlink("f", link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		release, err := AcquireFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, same := range []string{path, dir + "/../" + filepath.Base(dir) + "/f", link} {
+			if same == link && !exists {
+				continue
+			}
+			if _, err := AcquireFile(same); !Held(err) || !strings.Contains(err.Error(), same+" is in use by process") ||
+				!strings.HasSuffix(err.Error(), "or choose another file") {
+				t.Errorf("%s, exists %t: %v", same, exists, err)
+			}
+		}
+		for _, lock := range []func() (func(), error){
+			func() (func(), error) { return Acquire(dir) }, func() (func(), error) { return AcquireFile(path + "2") },
+		} {
+			free, err := lock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			free()
+		}
+		release()
+		if again, err := AcquireFile(path); err != nil {
+			t.Errorf("released: %v", err)
+		} else {
+			again()
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("left: %v, %v, want the file and its link", files, err)
+	}
+	if _, err := AcquireFile(filepath.Join(dir, "absent", "f")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in no folder: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -54,6 +55,16 @@ func WriteBeliefs(path string, m *belief.Memory) error {
 		return fmt.Errorf("save beliefs: %w", err)
 	}
 	return nil
+}
+
+// LockBeliefs keeps other processes from writing a file of beliefs until release is called or the process ends. Otherwise each
+// would replace what the other has learned.
+func LockBeliefs(path string) (release func(), err error) {
+	release, err = folderlock.AcquireFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("save beliefs: %w", err)
+	}
+	return release, nil
 }
 
 // Recall begins with what the file of beliefs contains, in place of what was learned so far. If there is no file, it begins with
