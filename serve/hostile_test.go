@@ -234,3 +234,20 @@ func TestBodiesAreBoundedByDefault(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 }
+
+// TestBadRequestsDoNotFillTheLog checks that of many bad requests only some are logged, and that the others are counted.
+func TestBadRequestsDoNotFillTheLog(t *testing.T) {
+	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
+	for range 300 {
+		if status, text := s.ask(t, http.MethodPost, "/v1/plan", "{"); status != http.StatusBadRequest {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	s.decide(t)
+	log := s.log.String()
+	if refused := strings.Count(log, `"status":400`); refused < 10 || refused > 200 {
+		t.Errorf("%d of 300 bad requests are logged", refused)
+	}
+	contains(t, log, `"status":200`)
+	contains(t, s.metrics(t), `clustergym_http_requests_total{code="400",path="/v1/plan"} 300`)
+}

@@ -97,8 +97,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll time.Duration,
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		WriteTimeout: readTime + 3*s.Deadline + s.Reasons + s.Forecasts + writeTime,
-		ErrorLog:     slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ErrorLog:     slog.NewLogLogger(oneKind{s.Log.Handler()}, slog.LevelWarn),
 	}
+	defer func() { s.lines.flush(time.Now(), true) }()
 	defer s.decider.Keep(true)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()
@@ -112,6 +113,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, poll time.Duration,
 		case <-ticks.C:
 			s.decider.Reload(false)
 			s.decider.Keep(false)
+			s.lines.flush(time.Now(), false)
 		case <-hup:
 			s.decider.ReopenLog()
 			s.decider.Reload(true)

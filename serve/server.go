@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,8 @@ type Server struct {
 	Config
 	decider  *decide.Decider
 	metrics  *metrics
-	slots    chan struct{}
+	queue    *queue
+	lines    *limited     // the handler of Log
 	held     atomic.Int64 // bytes of request bodies in memory
 	ending   atomic.Bool  // the server says that it is not ready
 	draining atomic.Bool  // it also refuses requests
@@ -44,12 +46,17 @@ func New(c Config) (*Server, error) {
 	}
 	m := newMetrics()
 	c.Registry = m.registry
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	lines := limit(c.Log.Handler())
+	c.Log = slog.New(lines)
 	d, err := decide.New(c.Config)
 	if err != nil {
 		return nil, err
 	}
 	c.Config = d.Config
-	return &Server{Config: c, decider: d, metrics: m, slots: make(chan struct{}, c.Parallel)}, nil
+	return &Server{Config: c, decider: d, metrics: m, queue: newQueue(c.Parallel), lines: lines}, nil
 }
 
 // Handler returns the handler of all requests. Without a token it answers only requests to localhost.
@@ -126,16 +133,13 @@ func (r *refusal) Unwrap() error { return r.error }
 // statusGone is the status in logs and metrics when the client has gone, as in nginx. Nobody reads this answer.
 const statusGone = 499
 
-// decide takes a slot, if one is free, and releases it before the server writes the answer, so that a slow client does not keep
-// it.
+// decide takes a slot, and releases it before the server writes the answer, so that a slow client does not keep it.
 func (s *Server) decide(ctx context.Context, text []byte, reasons, learns bool) (*decide.Answer, error) {
-	select {
-	case s.slots <- struct{}{}:
-		s.metrics.running.Inc()
-		defer func() { <-s.slots; s.metrics.running.Dec() }()
-	default:
-		return nil, &refusal{http.StatusTooManyRequests, fmt.Errorf("%d decisions are being made: ask again", s.Parallel)}
+	if err := s.queue.enter(ctx); err != nil {
+		return nil, err
 	}
+	s.metrics.running.Inc()
+	defer func() { s.queue.leave(); s.metrics.running.Dec() }()
 	state, err := cluster.ParseSnapshot(ctx, text)
 	if err != nil {
 		return nil, &refusal{gone(ctx, http.StatusBadRequest), err}

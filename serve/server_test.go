@@ -181,6 +181,26 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 	group.Wait()
 }
 
+// TestABurstWaits checks that requests beyond the slots are answered when a slot becomes free.
+func TestABurstWaits(t *testing.T) {
+	hold := make(chan struct{})
+	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { <-hold; return nil }).Policy(), func(c *serve.Config) { c.Parallel = 1 })
+	s.StopClock()
+	var group sync.WaitGroup
+	for range 5 {
+		group.Go(func() {
+			if status, text := s.ask(t, http.MethodPost, "/v1/plan", decidetest.Snapshot); status != http.StatusOK {
+				t.Errorf("%d %s", status, text)
+			}
+		})
+	}
+	for s.Waiting() < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	close(hold)
+	group.Wait()
+}
+
 // TestPanicsStayInside checks that a panic outside of a scheduler does not reach the client either.
 func TestPanicsStayInside(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("fifo"), nil)

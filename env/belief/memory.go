@@ -72,6 +72,8 @@ func (m *Memory) Digest() string { return hex.EncodeToString(m.digest[:8]) }
 
 // Lesson says what Learn has learned.
 type Lesson struct {
+	// Last is the time of the state before, by which this one is skipped or follows it; 0 if there is none.
+	Last     time.Duration
 	Skipped  string   // why nothing was learned: SkippedEarlier or SkippedElsewhere; "" if the state was learned from
 	Ended    int64    // number of jobs that have ended
 	Readings int64    // number of readings
@@ -104,6 +106,7 @@ func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) 
 		m.lastState = lastState{}
 	}
 	m.restored = false
+	l.Last = m.at
 	switch {
 	case m.servers != nil && s.Now() <= m.at:
 		l.Skipped = SkippedEarlier

@@ -25,6 +25,7 @@ type memory struct {
 	text    []byte         // what was learned when the memory was opened, for the decision log; nil once it is there
 	changed bool           // since the last save
 	later   bool           // whether there was a state since the last save, which may have changed nothing
+	skipped string         // why nothing was learned from the state before, as the log says; "" if something was
 
 	saving sync.Mutex
 	saved  time.Time
@@ -158,6 +159,7 @@ func (d *Decider) Record(s *cluster.View, snapshot []byte, a *Answer, away func(
 		l := m.learn(s, away)
 		lesson.Away = l.Away
 		d.metrics.learn(&l)
+		m.tell(d.Log, &l, s.Now())
 	}
 	if d.Decisions == nil {
 		m.text = nil

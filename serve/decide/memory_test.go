@@ -72,6 +72,37 @@ func (s *site) show(t testing.TB, snapshots ...string) (starts []string) {
 	return starts
 }
 
+// TestTheLogSaysThatLearningEnds checks that a snapshot from the far future is told of, and so is that those after it teach nothing,
+// once, and that learning goes on; and that snapshots that come a little late are not worth a line.
+func TestTheLogSaysThatLearningEnds(t *testing.T) {
+	const far, earlier, elsewhere, on = "snapshot far later", "it is earlier than the last one", "fewer than half of its servers", "learning goes on"
+	at := func(now int, server string) string {
+		return fmt.Sprintf(`{"version":1,"now_s":%d,"servers":[{"name":%q,"gpus":1,"cpu_milli":null,"mem_mib":null}],"jobs":[]}`, now, server)
+	}
+	const year = 365 * 24 * 3600
+	s := newSite(t, load(t, learns), nil)
+	for _, step := range []struct {
+		name      string
+		snapshots []string
+		want      map[string]int // lines in the log so far
+	}{
+		{"usual ones", []string{at(1000, "a"), at(1060, "a"), at(1060, "a"), at(1030, "a"), at(1120, "a")}, map[string]int{}},
+		{"the future", []string{at(year, "a")}, map[string]int{far: 1}},
+		{"the present", []string{at(1180, "a"), at(1240, "a"), at(1300, "a")}, map[string]int{far: 1, earlier: 1}},
+		{"later still", []string{at(year+60, "a"), at(year+120, "a")}, map[string]int{far: 1, earlier: 1, on: 1}},
+		{"another cluster", []string{at(year+180, "b"), at(year+240, "b")}, map[string]int{far: 1, earlier: 1, on: 1, elsewhere: 1}},
+		{"the first cluster", []string{at(year+300, "a")}, map[string]int{far: 1, earlier: 1, on: 2, elsewhere: 1}},
+	} {
+		s.show(t, step.snapshots...)
+		for _, line := range []string{far, earlier, elsewhere, on} {
+			if got := strings.Count(s.log.String(), line); got != step.want[line] {
+				t.Errorf("after %s: %d lines of %q, want %d", step.name, got, line, step.want[line])
+			}
+		}
+	}
+	contains(t, s.log.String(), `"now_s":1180,"last_s":31536000`)
+}
+
 // TestADeciderLearns checks that snapshots change later decisions, that a decider without them decides as always, and that what
 // was learned is counted, shown, saved, and there after a restart.
 func TestADeciderLearns(t *testing.T) {
