@@ -78,6 +78,9 @@ func (j *journal) open(tasks []task, results []*Result) error {
 	if err := os.MkdirAll(filepath.Join(j.dir, schedulesName), 0o777); err != nil {
 		return err
 	}
+	if err := atomicfile.Clean(j.dir, filepath.Join(j.dir, schedulesName)); err != nil {
+		return err
+	}
 	kept, damage, err := readJournal(filepath.Join(j.dir, journalName))
 	if err != nil {
 		return err

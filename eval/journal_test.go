@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -235,6 +238,36 @@ func TestTwoPlansInOneFolder(t *testing.T) {
 	}
 	if _, err := Run(t.Context(), journaled(t, dir, &played, "las"), nil); err != nil {
 		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
+// TestWhatAKilledPlanLeftIsRemoved checks that the next plan in a folder removes the half-written files of one that was killed, and
+// nothing that is somebody's own.
+func TestWhatAKilledPlanLeftIsRemoved(t *testing.T) {
+	dir, played := t.TempDir(), 0
+	own := filepath.Join(dir, ".notes.tmp-mine")
+	left := []string{
+		atomicfile.TempName(filepath.Join(dir, timingName)), atomicfile.TempName(filepath.Join(dir, "report.html")),
+		atomicfile.TempName(filepath.Join(dir, schedulesName, "x.jsonl.gz")),
+	}
+	if err := os.Mkdir(filepath.Join(dir, schedulesName), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(left, own, filepath.Join(dir, folderlock.Name)) {
+		if err := os.WriteFile(path, []byte("half"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Run(t.Context(), journaled(t, dir, &played, "las"), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(left, filepath.Join(dir, folderlock.Name)) {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
+	}
+	if _, err := os.Lstat(own); err != nil {
+		t.Error(err)
 	}
 }
 

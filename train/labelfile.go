@@ -74,6 +74,15 @@ func store(path string, write func(io.Writer) error) error {
 	return nil
 }
 
+// CleanLabels removes what killed writers have left half written in a folder of labels. No writer may be active there.
+func CleanLabels(dir string) error {
+	folders, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return fmt.Errorf("clean labels: %w", err)
+	}
+	return atomicfile.Clean(folders...)
+}
+
 // encode writes the choices of a window as a label file.
 func (l *labels) encode(w io.Writer, samples []learn.Sample) error {
 	return checkpoints.WriteTensors(w, rows(&l.scout.Shape, samples), nil)

@@ -2,12 +2,17 @@ package train
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/folderlock"
 )
 
 // TestTwoRunsInOneFolder checks that no run starts or resumes in a folder in which another run works, and that the attempt does
@@ -85,5 +90,30 @@ func TestMetricsAreTrimmedByUpdate(t *testing.T) {
 	})
 	if _, _, err := Run(t.Context(), cfg, again); err == nil || !strings.Contains(err.Error(), "no line of update 3") {
 		t.Errorf("a line is missing: error %v", err)
+	}
+}
+
+// TestWhatAKilledRunLeftIsRemoved checks that the next run in a folder removes the half-written files of one that was killed, also
+// among its own labels.
+func TestWhatAKilledRunLeftIsRemoved(t *testing.T) {
+	cfg, opt := tiny(t)
+	labels := filepath.Join(opt.Dir, labelsName, "somewhere")
+	if err := os.MkdirAll(labels, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	left := []string{
+		atomicfile.TempName(filepath.Join(opt.Dir, metricsName)), atomicfile.TempName(filepath.Join(labels, "0.safetensors")),
+		filepath.Join(opt.Dir, folderlock.Name),
+	}
+	for _, path := range left {
+		if err := os.WriteFile(path, []byte("half"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, cfg, opt)
+	for _, path := range left {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
 	}
 }

@@ -190,6 +190,11 @@ func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 		return nil, err
 	}
 	dir := cmp.Or(opt.Labels, filepath.Join(opt.Dir, labelsName))
+	if opt.Labels == "" { // another folder may have other writers
+		if err := CleanLabels(dir); err != nil {
+			return nil, err
+		}
+	}
 	if r.labels, err = newLabels(prior, dir, r, all, r.beginner); err != nil {
 		return nil, err
 	}

@@ -289,7 +289,7 @@ func TestWriteDirReplacesFoldersOnly(t *testing.T) {
 // TestClean checks that Clean removes what a killed writer left, and nothing else.
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"f", ".hidden", ".lock", "a.tmp-b"} {
+	for _, name := range []string{"f", ".hidden", ".lock", "a.tmp-b", ".mine.tmp-draft", ".mine.tmp-0123456789abcdef0"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	must(t, Write(filepath.Join(dir, "f"), 0o600, func(io.Writer) error { // a killed writer leaves what is there now
@@ -304,8 +304,14 @@ func TestClean(t *testing.T) {
 	if got := names(t, dir+"-killed"); !slices.Equal(got, want) {
 		t.Errorf("there are %q, want %q", got, want)
 	}
-	if err := Clean(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+	if err := Clean(filepath.Join(dir, "absent")); err != nil {
 		t.Errorf("a folder that is absent: %v", err)
+	}
+	mine, other := TempName(filepath.Join(dir, "f")), TempName(filepath.Join(dir, "g"))
+	must(t, errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(other, nil, 0o600), CleanFile(filepath.Join(dir, "f"))))
+	_, gone := os.Lstat(mine)
+	if _, err := os.Lstat(other); err != nil || !errors.Is(gone, fs.ErrNotExist) {
+		t.Errorf("of one file: %v, of another one: %v", gone, err)
 	}
 }
 

@@ -59,10 +59,14 @@ func WriteBeliefs(path string, m *belief.Memory) error {
 }
 
 // LockBeliefs keeps other processes from writing a file of beliefs until release is called or the process ends. Otherwise each
-// would replace what the other has learned.
+// would replace what the other has learned. It removes what a killed process has left half written beside the file.
 func LockBeliefs(path string) (release func(), err error) {
 	release, err = folderlock.AcquireFile(path)
 	if err != nil {
+		return nil, fmt.Errorf("save beliefs: %w", err)
+	}
+	if err := atomicfile.CleanFile(path); err != nil {
+		release()
 		return nil, fmt.Errorf("save beliefs: %w", err)
 	}
 	return release, nil

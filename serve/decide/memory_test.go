@@ -2,7 +2,9 @@ package decide_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -218,6 +221,23 @@ func TestDamagedBeliefs(t *testing.T) {
 	config := decide.Config{Beliefs: filepath.Join(dir, "none", "x"), Source: policy.Source{}}
 	if _, err := decide.New(config); err == nil || !strings.Contains(err.Error(), "save beliefs") {
 		t.Errorf("a folder that does not exist: %v", err)
+	}
+}
+
+// TestWhatAKilledServerLeftIsRemoved checks that who locks a file of beliefs removes what a killed process left beside it.
+func TestWhatAKilledServerLeftIsRemoved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "beliefs.json")
+	left := atomicfile.TempName(file)
+	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	release, err := decide.LockBeliefs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
 	}
 }
 

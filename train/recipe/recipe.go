@@ -123,7 +123,8 @@ func None(dir string) error {
 	return fmt.Errorf("%s: no run: it has no %s: %w", dir, Name, checkpoints.ErrNone)
 }
 
-// Lock locks the folder of a run until release is called. It creates the folder of a run that is not resumed.
+// Lock locks the folder of a run until release is called, and removes what a killed run has left half written there. It creates
+// the folder of a run that is not resumed.
 func Lock(dir string, resume bool) (release func(), err error) {
 	if !resume {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -134,7 +135,14 @@ func Lock(dir string, resume bool) (release func(), err error) {
 	if resume && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("resume %s: %w", dir, checkpoints.ErrNone)
 	}
-	return release, err
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Clean(dir); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
 
 // Put writes the recipe of a new run, or checks that a resumed run has an equal one. The folder must be locked.

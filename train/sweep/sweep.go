@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/folderlock"
 	"github.com/clustergym/clustergym/internal/stats"
 	"github.com/clustergym/clustergym/train"
@@ -86,6 +88,9 @@ func (p *Plan) Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer unlock()
+	if err := errors.Join(atomicfile.Clean(opt.Dir), train.CleanLabels(filepath.Join(opt.Dir, labelsName))); err != nil {
+		return nil, err
+	}
 	if err := p.Request.put(opt.Dir, opt.Scenarios); err != nil {
 		return nil, err
 	}
