@@ -1,11 +1,14 @@
 package work
 
 import (
+	"crypto/subtle"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -26,15 +29,20 @@ type Broker struct {
 	server *server.Server
 	host   string // as given
 	remove func() // removes its folder
-	secret string
+	secret string // password of the learner
+	token  string // password of workers
+	queue  string
 	tls    bool
 }
 
 const (
-	workerUser  = "worker"
+	workerUser  = "worker-" // followed by the worker's secret, which begins its inboxes
 	learnerUser = "learner"
 	startTime   = 20 * time.Second
 )
+
+// inboxSecret matches a text that NewToken returns.
+var inboxSecret = regexp.MustCompile(`^[A-Z2-7]{26,64}$`)
 
 // StartBroker starts a broker. The caller must call Close. Callers check whether the address may be used without TLS.
 func StartBroker(o BrokerOptions) (*Broker, error) {
@@ -57,14 +65,11 @@ func startBroker(o BrokerOptions) (*Broker, error) {
 	if number == 0 {
 		number = server.RANDOM_PORT
 	}
-	b := &Broker{host: host, secret: NewToken()}
+	b := &Broker{host: host, secret: NewToken(), token: o.Token, queue: queueName(o.Queue)}
 	opts := &server.Options{
 		ServerName: "clustergym", Host: host, Port: number, NoSigs: true, NoLog: true, MaxPayload: MaxPayload,
 		MaxPending: 16 * MaxPayload, JetStream: true, JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 20,
-		Users: []*server.User{
-			{Username: learnerUser, Password: b.secret},
-			{Username: workerUser, Password: o.Token, Permissions: workerRights(queueName(o.Queue))},
-		},
+		CustomClientAuthentication: b,
 	}
 	if o.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
@@ -89,15 +94,33 @@ func startBroker(o BrokerOptions) (*Broker, error) {
 	return b, nil
 }
 
-// workerRights are the subjects that a worker may use: pulling units, saying that it computes them, and asking the learner.
-func workerRights(queue string) *server.Permissions {
+// Check implements server.Authentication. Workers have one token, but each reads only the inboxes that begin with its own secret:
+// the answers to others are not for it.
+func (b *Broker) Check(c server.ClientAuthentication) bool {
+	who := c.GetOpts()
+	same := func(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+	inbox, worker := strings.CutPrefix(who.Username, workerUser)
+	switch {
+	case worker && inboxSecret.MatchString(inbox) && b.token != "" && same(who.Password, b.token):
+		c.RegisterUser(&server.User{Username: workerUser, Permissions: workerRights(b.queue, inbox)})
+		return true
+	case who.Username == learnerUser && same(who.Password, b.secret):
+		c.RegisterUser(&server.User{Username: learnerUser})
+		return true
+	}
+	return false
+}
+
+// workerRights are the subjects that a worker may use: pulling units, saying that it computes them, and asking the learner. The
+// parameter inbox is the worker's secret.
+func workerRights(queue, inbox string) *server.Permissions {
 	return &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{
 			"$JS.API.CONSUMER.INFO." + queue + "." + consumerName, "$JS.API.CONSUMER.MSG.NEXT." + queue + "." + consumerName,
 			"$JS.ACK." + queue + "." + consumerName + ".>",
 			queue + ".hello", queue + ".answer", queue + ".beat", queue + ".table",
 		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{inboxes + ">", queue + ".end"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{inboxes + inbox + ".>", queue + ".end"}},
 	}
 }
 

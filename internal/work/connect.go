@@ -68,6 +68,8 @@ func (a *Access) Connect(name string) (*nats.Conn, error) {
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // callers see the errors of their requests
 	}
+	inbox := NewToken()
+	opts = append(opts, nats.CustomInboxPrefix(inboxes+inbox))
 	if strings.HasPrefix(a.URL, "tls://") {
 		opts = append(opts, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
 	}
@@ -75,7 +77,7 @@ func (a *Access) Connect(name string) (*nats.Conn, error) {
 		opts = append(opts, nats.RootCAs(a.CA))
 	}
 	if a.Token != "" {
-		opts = append(opts, nats.UserInfo(workerUser, a.Token))
+		opts = append(opts, nats.UserInfo(workerUser+inbox, a.Token))
 	}
 	if a.Creds != "" {
 		opts = append(opts, nats.UserCredentials(a.Creds))

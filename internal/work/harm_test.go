@@ -69,6 +69,53 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 	}
 }
 
+// TestWorkersReadOnlyTheirOwnAnswers checks that a worker that has the token cannot subscribe to the inboxes of others, or of all, and
+// that its own work.
+func TestWorkersReadOnlyTheirOwnAnswers(t *testing.T) {
+	s := newSite(t, nil)
+	one, err := (&Access{URL: s.broker.URL(), Token: s.token}).Connect("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	other, err := (&Access{URL: s.broker.URL(), Token: s.token}).Connect("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for subject, allowed := range map[string]bool{
+		inboxes + ">": false, inboxes + "*.>": false, ">": false, one.NewInbox() + ".>": false, one.NewInbox(): false, other.NewInbox(): true,
+		DefaultQueue + ".end": true, DefaultQueue + ".answer": false,
+	} {
+		refused := make(chan error, 1)
+		other.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
+		sub, err := other.SubscribeSync(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.FlushTimeout(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-refused:
+			if allowed || !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("%s: %v", subject, err)
+			}
+		case <-time.After(50 * time.Millisecond):
+			if !allowed {
+				t.Errorf("%s: a worker may read it", subject)
+			}
+		}
+		_ = sub.Unsubscribe()
+	}
+	for _, user := range []string{"worker", "worker-", "worker-*", "worker->", "worker-" + strings.Repeat("A", 25), "worker-a.b", "learner", ""} {
+		if c, err := nats.Connect(s.broker.URL(), nats.UserInfo(user, s.token)); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("user %q: error %v", user, err)
+			c.Close()
+		}
+	}
+}
+
 // TestMissingFilesAreNotAwaited checks that a worker does not try again if its own files are missing, also when the broker is away.
 func TestMissingFilesAreNotAwaited(t *testing.T) {
 	s := newSite(t, nil)
