@@ -127,8 +127,8 @@ func planFile(ctx context.Context, a *app, opts planOptions) (*plan, error) {
 
 func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *plan, *decide.Planned, error) {
 	if min(opts.assume, opts.restart, opts.starts) < 0 || opts.stops < -1 {
-		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --starts %v, --preemptions %d: want 0 or more, or -1 preemptions",
-			opts.assume, opts.restart, opts.starts, opts.stops)
+		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --starts %v, --preemptions %d: want 0 or more, or -1 "+
+			"preemptions", opts.assume, opts.restart, opts.starts, opts.stops)
 	}
 	from, err := a.verifier(opts.key)
 	if err != nil {
@@ -207,11 +207,11 @@ func (p *plan) forecast(ctx context.Context, s *cluster.State, by *policy.Policy
 	case err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)):
 		return err
 	case err != nil:
-		p.Unfinished = fmt.Sprintf("no start is forecast: %d of %d futures were played in %v, want at least %d: --starts=%v gives more time",
-			played, all, opts.starts, whatif.LeastDraws, 10*opts.starts)
+		p.Unfinished = fmt.Sprintf("no start is forecast: %d of %d futures were played in %v, want at least %d: --starts=%v gives "+
+			"more time", played, all, opts.starts, whatif.LeastDraws, 10*opts.starts)
 	case played < all:
-		p.Unfinished = fmt.Sprintf("the starts are forecast from %d of %d futures, as many as were played in %v: --starts=%v gives more time",
-			played, all, opts.starts, 10*opts.starts)
+		p.Unfinished = fmt.Sprintf("the starts are forecast from %d of %d futures, as many as were played in %v: --starts=%v gives "+
+			"more time", played, all, opts.starts, 10*opts.starts)
 	}
 	p.Starts = starts
 	return nil

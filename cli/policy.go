@@ -63,8 +63,8 @@ func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkp
 func (a *app) findPolicy(arg string) (*policy.Policy, error) { return a.finder().Load(arg) }
 
 // findPolicies reads a list of policies for eval, which fits those that need it. In the list, the name prior stands for the prior
-// of the first learned policy. findPolicies adds the baseline if the list does not contain it. It refuses two policies of one name,
-// and a list in which another policy has the baseline's name.
+// of the first learned policy. findPolicies adds the baseline if the list does not contain it. It refuses two policies of one
+// name, and a list in which another policy has the baseline's name.
 func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, error) {
 	from := a.fitter()
 	all, err := loadAll(from.Load, args)
@@ -84,8 +84,8 @@ func (a *app) findPolicies(args []string, baseline string) ([]policy.Policy, err
 			p.Name = baseline
 			all = append(all, *p)
 		case err == nil && !p.Same(&all[k]): // after an error, the name is only that of a policy in the list
-			return nil, cmdline.Usage("--baseline %s: policy %s of the list has that name, too, and is another one: give it another name, "+
-				"with name=%s", baseline, args[k], args[k])
+			return nil, cmdline.Usage("--baseline %s: policy %s of the list has that name, too, and is another one: give it another "+
+				"name, with name=%s", baseline, args[k], args[k])
 		}
 	}
 	if k := slices.IndexFunc(all, func(p policy.Policy) bool { return p.Prior != nil }); k >= 0 {

@@ -40,7 +40,8 @@ func (p *Policy) Trained() bool { return p.Learned != nil || p.Central != nil ||
 
 // Same reports whether both policies do the same, whatever their names.
 func (p *Policy) Same(as *Policy) bool {
-	return p.Digest == as.Digest && p.Rule == as.Rule && (p.Learned == nil) == (as.Learned == nil) && (p.Central == nil) == (as.Central == nil)
+	return p.Digest == as.Digest && p.Rule == as.Rule &&
+		(p.Learned == nil) == (as.Learned == nil) && (p.Central == nil) == (as.Central == nil)
 }
 
 // Prior is the name of the base policy that a learned policy reviews. On its own it stands for the prior of an untrained policy.

@@ -14,8 +14,8 @@ const (
 	mostQueue = 32                     // how many requests may wait, for each slot
 )
 
-// queue gives out slots for decisions, of which it has a fixed number. Requests that find none wait for a short time, in the order
-// in which they came, so that a burst is not refused that is over in a moment.
+// queue gives out slots for decisions, of which it has a fixed number. Requests that find none wait for a short time, in the
+// order in which they came, so that a burst is not refused that is over in a moment.
 type queue struct {
 	slots   chan struct{}
 	waiting atomic.Int64

@@ -73,7 +73,8 @@ func (m *measuring) best(results []eval.Result) string {
 	best := ""
 	for _, p := range m.plan.Rivals {
 		sum, played := sums[p.Name]
-		if !played || p.Group != Fixed && p.Group != Menu || p.Rule != p.Name || !baselines.Known(p.Rule) || p.Needs.Truth != (baselines.Truth{}) {
+		bears := p.Rule == p.Name && baselines.Known(p.Rule) // the name of what it is
+		if !played || p.Group != Fixed && p.Group != Menu || !bears || p.Needs.Truth != (baselines.Truth{}) {
 			continue
 		}
 		if best == "" || sum < sums[best] {

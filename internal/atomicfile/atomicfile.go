@@ -16,9 +16,9 @@ import (
 // replaces another has the permissions of the other, and its owner where the process may set that. If write fails, Write returns
 // its error and path keeps its content.
 //
-// Write follows symbolic links, also to a file that does not exist yet, and leaves them in place. It renames nothing onto a
-// device, a pipe or an open descriptor such as /dev/stdout: it writes the bytes into them as write produces them, so that what was
-// written before an error remains. It refuses folders and sockets.
+// Write follows symbolic links, also to a file that does not exist yet, and leaves them in place. It renames nothing onto a device,
+// a pipe or an open descriptor such as /dev/stdout: it writes the bytes into them as write produces them, so that what was written
+// before an error remains. It refuses folders and sockets.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	to, err := resolve(path)
 	if err != nil {
@@ -70,7 +70,8 @@ func WriteBytes(path string, perm fs.FileMode, b []byte) error {
 // WriteDir replaces the folder at path with one that fill populates. It calls fill with an empty temporary folder beside path,
 // and fsyncs every file in it before the rename. If a folder exists at path, WriteDir exchanges the two in one step where the
 // system supports that (Linux), and otherwise moves the old folder aside first. Then it removes the old folder with its content.
-// If fill fails, path keeps its content. WriteDir follows symbolic links and leaves them in place. It replaces nothing but folders.
+// If fill fails, path keeps its content. WriteDir follows symbolic links and leaves them in place. It replaces nothing but
+// folders.
 func WriteDir(path string, fill func(dir string) error) error {
 	path, err := folder(path)
 	if err != nil {

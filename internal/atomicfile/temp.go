@@ -15,8 +15,8 @@ const tempMark = ".tmp-"
 
 var tempName = regexp.MustCompile(`^\..+\.tmp-[0-9a-f]{16}(-old)?$`)
 
-// IsTemp reports whether a base name is a name from TempName, and so belongs to an unfinished file of Write or folder of WriteDir.
-// If no writer is active, a killed writer has left it behind.
+// IsTemp reports whether a base name is a name from TempName, and so belongs to an unfinished file of Write or folder of
+// WriteDir. If no writer is active, a killed writer has left it behind.
 func IsTemp(name string) bool { return tempName.MatchString(name) }
 
 // TempName returns a new name beside path for which IsTemp is true. It creates nothing.

@@ -1,5 +1,5 @@
-// Package folderlock prevents two processes from writing into one folder, or one file. The operating system keeps the lock and releases it when the
-// process ends, however it ends, so nothing has to be cleaned up after a kill.
+// Package folderlock prevents two processes from writing into one folder, or one file. The operating system keeps the lock and
+// releases it when the process ends, however it ends, so nothing has to be cleaned up after a kill.
 package folderlock
 
 import (
@@ -41,8 +41,8 @@ func Acquire(dir string) (release func(), err error) {
 	return acquire(filepath.Join(dir, Name), heldError{Path: dir, Kind: "folder"})
 }
 
-// AcquireFile is Acquire for a file, which need not exist, in a folder that does. The file that is locked is beside it: writers may
-// replace the file itself. Links to one file have one lock. Pipes and devices have none: nobody replaces them.
+// AcquireFile is Acquire for a file, which need not exist, in a folder that does. The file that is locked is beside it: writers
+// may replace the file itself. Links to one file have one lock. Pipes and devices have none: nobody replaces them.
 func AcquireFile(path string) (release func(), err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return func() {}, nil
