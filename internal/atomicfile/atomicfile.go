@@ -16,9 +16,9 @@ import (
 // replaces another has the permissions of the other, and its owner where the process may set that. If write fails, Write returns
 // its error and path keeps its content.
 //
-// Write follows symbolic links, also to a file that does not exist yet, and leaves them in place. It renames nothing onto a device,
-// a pipe or an open descriptor such as /dev/stdout: it writes the bytes into them as write produces them, so that what was written
-// before an error remains. It refuses folders and sockets.
+// Write follows symbolic links, also to a file that does not exist yet, and leaves them in place. It renames nothing onto a
+// device, a pipe or an open descriptor such as /dev/stdout: it writes the bytes into them as write produces them, so that what
+// was written before an error remains. It refuses folders and sockets.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	to, err := resolve(path)
 	if err != nil {
