@@ -147,6 +147,23 @@ func DefaultConfig() Config {
 
 // Validate returns an error that names the key of the first setting out of range, the value and what was expected.
 func (c *Config) Validate() error {
+	if err := c.decides(); err != nil {
+		return err
+	}
+	if err := c.validateTail(); err != nil {
+		return err
+	}
+	for _, name := range c.priors() {
+		if _, err := baselines.Reviewed(name); err != nil {
+			return fmt.Errorf("train.prior: %w", err)
+		}
+	}
+	return c.checkAgainst()
+}
+
+// decides is Validate without the settings that only training uses: the reward, the baselines in Against, and those in Prior. A
+// program that lacks one of them can still decide with a policy that was trained with it.
+func (c *Config) decides() error {
 	for _, f := range []struct {
 		key      string
 		n        int
@@ -198,9 +215,6 @@ func (c *Config) Validate() error {
 	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
 		return fmt.Errorf("train.encoder: %w", err)
 	}
-	if err := c.validateTail(); err != nil {
-		return err
-	}
 	if err := c.validateCurriculum(); err != nil {
 		return err
 	}
@@ -214,17 +228,12 @@ func (c *Config) Validate() error {
 	if c.Rivals != "" && c.Candidates == 0 {
 		return fmt.Errorf("train.rivals: %q without train.candidates, want both or none", c.Rivals)
 	}
-	for _, name := range c.priors() {
-		if _, err := baselines.Reviewed(name); err != nil {
-			return fmt.Errorf("train.prior: %w", err)
-		}
-	}
 	for _, name := range c.design("", "").Wide.Rivals {
 		if _, err := baselines.New(name); err != nil {
 			return fmt.Errorf("train.rivals: %w", err)
 		}
 	}
-	return c.checkAgainst()
+	return nil
 }
 
 // design returns the design of the run's policy.

@@ -23,10 +23,11 @@ type Recipe struct {
 	Scenarios []*scenario.Scenario `yaml:"-"`
 }
 
-// ReadRecipe reads the recipe of the run in dir. The error wraps checkpoints.ErrNone if dir contains no run.
+// ReadRecipe reads the recipe of the run in dir. The program may lack what only training uses, such as the run's reward: Run
+// returns an error then. The error wraps checkpoints.ErrNone if dir contains no run.
 func ReadRecipe(dir string) (r *Recipe, err error) {
 	r = &Recipe{}
-	r.Scenarios, err = recipe.Read(dir, r, false, func() (int, error) { return len(r.Workloads), r.Train.Validate() })
+	r.Scenarios, err = recipe.Read(dir, r, false, func() (int, error) { return len(r.Workloads), r.Train.decides() })
 	if err != nil {
 		return nil, err
 	}

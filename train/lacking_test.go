@@ -1,0 +1,54 @@
+package train
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/train/recipe"
+)
+
+// TestWhatOnlyTrainingUses checks that a program which lacks a run's reward, or a baseline that only training uses, opens the run's
+// policy and refuses to go on training, and that it refuses both if it lacks what deciding uses.
+func TestWhatOnlyTrainingUses(t *testing.T) {
+	cfg, opt := tiny(t)
+	cfg.Updates, cfg.Expert, cfg.Against, cfg.Validation = 1, 1, "las", 1
+	want := mustRun(t, cfg, opt).Digest()
+	path := filepath.Join(opt.Dir, recipe.Name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		old, lacking, missing string
+		decides               bool
+	}{
+		{"against: las", "against: las\n  reward: elsewhere", `train.reward: reward "elsewhere" is not part of this program`, true},
+		{"against: las", "against: las\n  reward: p99:power=99", "train.reward: reward p99", true},
+		{"against: las", "against: theirs", `train.against: policy "theirs"`, true},
+		{"prior: fifo,sjfskip", "prior: theirs,sjfskip", `train.prior: policy "theirs"`, true},
+		{"against: las", "against: las\n  candidates: 9\n  rivals: theirs", `train.rivals: policy "theirs"`, false},
+		{"against: las", "against: las\n  encoder: theirs", `encoder "theirs" is not part of this program`, false},
+	} {
+		lacks := strings.Replace(string(text), c.old, c.lacking, 1)
+		if err := os.WriteFile(path, []byte(lacks), 0o666); err != nil || lacks == string(text) {
+			t.Fatalf("%s is not in %s, error %v", c.old, text, err)
+		}
+		p, _, err := Open(opt.Dir, nil)
+		switch {
+		case c.decides && err != nil:
+			t.Errorf("%s: %v", c.lacking, err)
+		case c.decides && p.Digest() != want:
+			t.Errorf("%s: another policy", c.lacking)
+		case !c.decides && (err == nil || !strings.Contains(err.Error(), c.missing)):
+			t.Errorf("%s: error %v, want %q", c.lacking, err, c.missing)
+		}
+		if r, err := ReadRecipe(opt.Dir); err == nil {
+			err = r.Train.Validate()
+			if err == nil || !strings.Contains(err.Error(), c.missing) {
+				t.Errorf("%s: training is valid, error %v, want %q", c.lacking, err, c.missing)
+			}
+		}
+	}
+}
