@@ -68,7 +68,7 @@ func byService(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 func byEstimate(s *cluster.View, id cluster.JobID) (time.Duration, error) {
 	left, known := s.Remaining(id)
 	if !known {
-		return 0, fmt.Errorf("job %s has no estimate of its duration, which this order needs", s.Spec(id).Name)
+		return 0, fmt.Errorf("job %s %w, which this order needs", s.Spec(id).Name, cluster.ErrNoEstimate)
 	}
 	return left, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
@@ -72,7 +73,8 @@ Unknown fields are errors.
 	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
 	f.DurationVar(&opts.starts, "starts", 0, "also forecast when each waiting job starts, and stop after this time")
 	f.Lookup("starts").NoOptDefVal = usualStarts.String()
-	f.StringVar(&opts.beliefs, "beliefs", "", "file of what was learned of run times, for --starts; see clustergym beliefs --save")
+	f.StringVar(&opts.beliefs, "beliefs", "",
+		"file of what policies with +know have learned, also for --starts; see clustergym beliefs --save")
 	f.DurationVar(&opts.restart, "restart", 0, "what each stop or move costs a job: time without progress when it starts again")
 	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
@@ -134,6 +136,7 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	from.Memory = true
 	p, err := from.Load(opts.policy)
 	if err != nil {
 		return nil, nil, nil, err
@@ -141,6 +144,10 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 	model, err := physics.Parse(opts.physics)
 	if err != nil {
 		return nil, nil, nil, cmdline.Usage("--physics: %v", err)
+	}
+	p, learned, err := decide.Remembering(p, opts.beliefs)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	state, err := readSnapshot(a, opts.snapshot)
 	if err != nil {
@@ -152,7 +159,7 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 	state.SetProfile(physics.Profiled(model))
 	asked, err := decide.Plan(ctx, state, p, decide.Asking{Seed: opts.seed, Stops: opts.stops, Choices: opts.job != ""})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, unestimated(err, opts.policy)
 	}
 	out := &plan{Plan: asked.Plan}
 	for _, h := range asked.Held {
@@ -161,9 +168,19 @@ func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *
 	out.Cost = restartCost(state, out.Plan, opts.restart)
 	if opts.starts > 0 {
 		play := whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed}
-		err = out.forecast(ctx, state, p, opts, play)
+		err = out.forecast(ctx, state, p, opts.starts, learned, play)
 	}
 	return state, out, asked, err
+}
+
+// unestimated says in the error of a policy that needs an estimate which a job of a snapshot does not have what to type.
+func unestimated(err error, policy string) error {
+	if !errors.Is(err, cluster.ErrNoEstimate) {
+		return err
+	}
+	inner, _ := baselines.CutKnow(policy)
+	return fmt.Errorf("%w: --assume 1h gives jobs without an estimate one, and --policy %s needs none", err,
+		quote(inner+baselines.KnowSuffix))
 }
 
 // restartCost returns the GPU-hours that restarts after the stops and moves of a plan take, in which the jobs make no progress.
@@ -184,21 +201,16 @@ func restartCost(s *cluster.State, p *explain.Plan, restart time.Duration) (hour
 
 // forecast forecasts when the jobs start that wait after the plan, because it does not start them or because it stops them. It
 // says in Unfinished if the time did not suffice.
-func (p *plan) forecast(ctx context.Context, s *cluster.State, by *policy.Policy, opts planOptions, play whatif.Options) error {
-	var learned *belief.Memory
-	if opts.beliefs != "" {
-		var err error
-		if learned, err = decide.ReadBeliefs(opts.beliefs); err != nil {
-			return err
-		}
-	}
+func (p *plan) forecast(
+	ctx context.Context, s *cluster.State, by *policy.Policy, most time.Duration, learned *belief.Memory, play whatif.Options,
+) error {
 	waits, stopped := decide.Waits(p.Plan), map[string]bool{}
 	for i := range p.Ops {
 		if p.Ops[i].Op == cluster.OpPreempt.String() {
 			stopped[p.Ops[i].Job] = true
 		}
 	}
-	within, cancel := context.WithTimeout(ctx, opts.starts)
+	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	all, played := whatif.UsualDraws, 0
 	f := whatif.Production{Forecaster: whatif.Forecaster{Options: play, Played: func(n, of int) { played, all = n, of }}}
@@ -208,10 +220,10 @@ func (p *plan) forecast(ctx context.Context, s *cluster.State, by *policy.Policy
 		return err
 	case err != nil:
 		p.Unfinished = fmt.Sprintf("no start is forecast: %d of %d futures were played in %v, want at least %d: --starts=%v gives "+
-			"more time", played, all, opts.starts, whatif.LeastDraws, 10*opts.starts)
+			"more time", played, all, most, whatif.LeastDraws, 10*most)
 	case played < all:
 		p.Unfinished = fmt.Sprintf("the starts are forecast from %d of %d futures, as many as were played in %v: --starts=%v gives "+
-			"more time", played, all, opts.starts, 10*opts.starts)
+			"more time", played, all, most, 10*most)
 	}
 	p.Starts = starts
 	return nil

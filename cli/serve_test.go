@@ -63,6 +63,16 @@ func serving(t *testing.T, args ...string) (url string, said *talk, end func() i
 
 func fetch(t *testing.T, method, url, body string) string {
 	t.Helper()
+	status, text := request(t, method, url, body)
+	if status != http.StatusOK {
+		t.Fatalf("%s %s: status %d\n%s", method, url, status, text)
+	}
+	return text
+}
+
+// request sends a request and returns the status and the text of its answer.
+func request(t *testing.T, method, url, body string) (status int, answer string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -73,10 +83,10 @@ func fetch(t *testing.T, method, url, body string) string {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %s, %v\n%s", method, url, res.Status, err, text)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return string(text)
+	return res.StatusCode, string(text)
 }
 
 // TestServeAnswersAsPlanDoes checks that serve answers with what plan --json prints and the decision's details, and that serve

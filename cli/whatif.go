@@ -13,7 +13,6 @@ import (
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type whatifOptions struct {
@@ -71,7 +70,7 @@ docs/what-if.md explains the limits.
 	f.DurationVar(&opts.restart, "restart", 0, "time for which a restarted or moved job holds its GPUs without progress")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.StringVar(&opts.beliefs, "beliefs", "",
-		"file of what was learned of run times, for jobs without an estimate; see clustergym beliefs --save")
+		"file of what policies with +know have learned, also for jobs without an estimate; see clustergym beliefs --save")
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
 	f.BoolVar(&opts.all, "all", false, "print every affected job")
@@ -106,13 +105,13 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		}
 		change.Quotas = append(change.Quotas, quota)
 	}
-	base, err := a.findPolicy(opts.policy)
+	base, memory, err := a.findRemembering(opts.policy, opts.beliefs)
 	if err != nil {
 		return err
 	}
 	other := base
 	if opts.against != "" {
-		if other, err = a.findPolicy(opts.against); err != nil {
+		if other, _, err = a.findRemembering(opts.against, opts.beliefs); err != nil {
 			return err
 		}
 	}
@@ -121,11 +120,7 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		return err
 	}
 	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
-	if opts.beliefs != "" {
-		memory, err := decide.ReadBeliefs(opts.beliefs)
-		if err != nil {
-			return err
-		}
+	if memory != nil {
 		play.Times = memory.Times(belief.History, belief.Gittins, nil)
 	}
 	first, err := whatif.Play(ctx, &state.View, *base, whatif.Change{}, play)

@@ -126,12 +126,24 @@ func releasedPolicy() (*Policy, error) {
 // UsualPrior reports whether the policy is that of the name prior, whatever it is called now.
 func (p *Policy) UsualPrior() bool { return p.Rule == "" && p.Learned == nil && p.Central == nil }
 
-// Given returns the policy with what its schedulers may use. A policy without With does not change.
+// Given returns the policy with what its schedulers, and those of its prior, may use. A policy without With does not change.
 func (p Policy) Given(g baselines.Given) Policy {
+	if p.Prior != nil {
+		p.Prior = new(p.Prior.Given(g))
+	}
 	if with := p.With; with != nil {
 		p.New, p.With = func() (cluster.Scheduler, error) { return with(g) }, nil
 	}
 	return p
+}
+
+// NeedsEstimates reports whether the policy cannot decide about a job without an estimate of its duration.
+func (p *Policy) NeedsEstimates() bool {
+	if p.Needs.Fitted || p.Needs.Truth.Times {
+		return false // it predicts, or is told
+	}
+	s, err := p.Given(baselines.Nothing()).New()
+	return err == nil && cluster.NeedsEstimates(s)
 }
 
 // named gives the policy another name.

@@ -147,6 +147,9 @@ func (s *Server) decide(ctx context.Context, text []byte, reasons, learns bool) 
 	state.Assume(s.Assume)
 	state.SetProfile(s.Profile)
 	out, err := s.decider.Decide(ctx, &state.View, requestID(ctx), reasons)
+	if errors.Is(err, cluster.ErrNoEstimate) {
+		err = fmt.Errorf("%w\nserve --assume 1h gives jobs without an estimate one", err)
+	}
 	if err != nil {
 		return nil, &refusal{gone(ctx, undecided(err)), err}
 	}

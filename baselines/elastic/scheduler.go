@@ -208,7 +208,7 @@ func (e *scheduler) describe(s *cluster.View) error {
 		case known:
 			j.Left = max(left, 1)
 		case e.informed:
-			return fmt.Errorf("job %s has no estimate of its duration, which %s needs", spec.Name, e.policy.Name())
+			return fmt.Errorf("job %s %w, which %s needs", spec.Name, cluster.ErrNoEstimate, e.policy.Name())
 		}
 		e.jobs = append(e.jobs, j)
 	}

@@ -9,6 +9,9 @@ import (
 // ErrInfeasible is wrapped by the error of every operation that the state does not allow. Such an operation changes nothing.
 var ErrInfeasible = errors.New("infeasible")
 
+// ErrNoEstimate is wrapped by the error of a scheduler that needs an estimate of a job's duration which the job does not have.
+var ErrNoEstimate = errors.New("has no estimate of its duration")
+
 // Scheduler makes the scheduling decisions. The driver calls Schedule at every decision point; the scheduler reads the state and
 // proposes operations through the transaction. It must not keep the Txn. It may keep state of its own between calls (a virtual
 // machine, queues, a predictor), which Reset clears, and its only clock is Txn.Now.

@@ -164,6 +164,7 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reason
 type decided struct {
 	proposal
 	by     *policy.Policy
+	prior  *policy.Policy // with what it was given; nil for a policy that has none
 	result *Result
 }
 
@@ -192,11 +193,12 @@ func (l *loaded) decide(
 		if ctx.Err() != nil {
 			return nil, policy, nil
 		}
-		asked := out.by.Given(given)
+		asked = out.by.Given(given)
 		if out.proposal, last = l.second.propose(fresh(s), &asked, seed); last != nil {
 			return nil, policy, last
 		}
 	}
+	out.prior = asked.Prior
 	answer.Decision.Seconds = time.Since(began).Seconds()
 	answer.Decision.OutOfDistribution = out.outOfDistribution
 	answer.Plan = explain.Bare(out.by.Name, s, out.tx)
@@ -211,8 +213,8 @@ func (d *decided) explain(ctx context.Context, l *loaded, s *cluster.View, c Con
 	defer cancel()
 	how := &d.result.Answer.Decision
 	facts := explain.New(s)
-	if d.by.Prior != nil {
-		if from, fail := l.second.propose(fresh(s), d.by.Prior, c.Seed); fail == nil { // on failure leave the prior out
+	if d.prior != nil {
+		if from, fail := l.second.propose(fresh(s), d.prior, c.Seed); fail == nil { // on failure leave the prior out
 			facts.Beside(besides, from.starts())
 			how.Beside = true
 		}

@@ -133,11 +133,50 @@ func (d *Decider) remember(policies ...*policy.Policy) error {
 		if m.learned == nil && (p.Needs.Memory || d.Forecaster != nil) {
 			m.open(belief.NewMemory())
 		}
-		if p.Needs.Memory && (p.Needs.Learned || p.Needs.Speeds) && m.learned.Ended()+m.learned.Readings() == 0 {
-			return fmt.Errorf("policy %s begins with what was learned on a training split: want a file of saved beliefs with that", p.Name)
+		if needsTeaching(p) && m.learned.Ended()+m.learned.Readings() == 0 {
+			return untaught(p, d.Beliefs)
 		}
 	}
 	return nil
+}
+
+// untaught returns the error about a policy that begins with what was learned on a training split, of which the file of beliefs has
+// nothing; the file is "" if there is none.
+func untaught(p *policy.Policy, file string) error {
+	from, of := p.Run, ""
+	if from == "" {
+		from = "SCENARIO"
+		if trained := p.Training.Scenario; trained != "" {
+			of = ", with " + trained + " or one like it as SCENARIO"
+		}
+	}
+	begins := "policy " + p.Name + " begins with what was learned on a training split (seen=training), and "
+	if file == "" {
+		return fmt.Errorf("%sthere is no file of that: clustergym beliefs --scenario %s --save beliefs.json writes one%s, and "+
+			"--beliefs beliefs.json reads it", begins, from, of)
+	}
+	return fmt.Errorf("%s%s has nothing of that: clustergym beliefs --scenario %s --save %s writes it%s", begins, file, from, file, of)
+}
+
+// Remembering returns a policy that begins with what a file of beliefs contains, and what that is. The path is "" for no file. It
+// returns an error if the policy begins with what was learned on a training split, and the file has nothing of that.
+func Remembering(p *policy.Policy, path string) (*policy.Policy, *belief.Memory, error) {
+	var learned *belief.Memory
+	if path != "" {
+		var err error
+		if learned, err = ReadBeliefs(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	if needsTeaching(p) && (learned == nil || learned.Ended()+learned.Readings() == 0) {
+		return nil, nil, untaught(p, path)
+	}
+	return new(p.Given(given(learned))), learned, nil
+}
+
+// needsTeaching reports whether a policy begins with what was learned on a training split.
+func needsTeaching(p *policy.Policy) bool {
+	return p.Needs.Memory && (p.Needs.Learned || p.Needs.Speeds)
 }
 
 // recall returns what was learned so far, for policies and their schedulers. Nobody changes it. The digest is "" if nothing is

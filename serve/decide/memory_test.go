@@ -184,7 +184,7 @@ func TestTraining(t *testing.T) {
 	const name = "srsf+know:seen=training:time=history:speed=fit"
 	file := filepath.Join(t.TempDir(), "beliefs.json")
 	config := decide.Config{Beliefs: file, Source: policy.Source{Load: func() (*policy.Policy, error) { return load(t, name), nil }}}
-	if _, err := decide.New(config); err == nil || !strings.Contains(err.Error(), "want a file of saved beliefs") {
+	if _, err := decide.New(config); err == nil || !strings.Contains(err.Error(), file+" has nothing of that") {
 		t.Errorf("without beliefs: %v", err)
 	}
 	s := newSite(t, load(t, learns), func(c *decide.Config) { c.Beliefs = file })

@@ -23,8 +23,9 @@ type learned interface{ OutOfDistribution() int }
 
 var _ learned = (*agents.Team)(nil)
 
-// propose asks a policy for its decisions on a state. It adds the choices of a learned team to seen, if that is not nil.
-func propose(s *cluster.State, p *policy.Policy, seed uint64, seen *Choices) (proposal, error) {
+// propose asks a policy for its decisions on a state. It adds the choices of a learned team to seen, if that is not nil. Some
+// policies break off after ctx ends.
+func propose(ctx context.Context, s *cluster.State, p *policy.Policy, seed uint64, seen *Choices) (proposal, error) {
 	sched, err := p.New()
 	if err != nil {
 		return proposal{}, err
@@ -35,6 +36,7 @@ func propose(s *cluster.State, p *policy.Policy, seed uint64, seen *Choices) (pr
 	if team, ok := sched.(recorder); ok && seen != nil {
 		team.Record(seen.Add)
 	}
+	cluster.Within(ctx, sched)
 	tx := s.Begin(s.Introduce())
 	if err := sched.Schedule(tx); err != nil {
 		proposal{tx: tx}.takeBack()
@@ -95,23 +97,22 @@ type Planned struct {
 }
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
-// say where it differs from its prior. Equal arguments give equal plans. Plan returns an error soon after ctx ends, unless the
-// policy still decides.
+// say where it differs from its prior, unless that returns an error. Equal arguments give equal plans. Plan breaks off soon after ctx
+// ends.
 func Plan(ctx context.Context, s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 	facts := explain.New(&s.View)
 	if p.Prior != nil {
-		from, err := propose(s, p.Prior, ask.Seed, nil)
-		if err != nil {
-			return nil, err
+		// A suffix such as +know may stand for what the prior lacks, so that it fails: then the prior is left out, as in Decide.
+		if from, err := propose(ctx, s, p.Prior, ask.Seed, nil); err == nil {
+			facts.Beside(besides, from.starts())
+			from.takeBack()
 		}
-		facts.Beside(besides, from.starts())
-		from.takeBack()
 	}
 	var seen *Choices
 	if ask.Choices {
 		seen = new(Choices)
 	}
-	from, err := propose(s, p, ask.Seed, seen)
+	from, err := propose(ctx, s, p, ask.Seed, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func Plan(ctx context.Context, s *cluster.State, p *policy.Policy, ask Asking) (
 
 // barePlan is Plan without reasons.
 func barePlan(s *cluster.State, p *policy.Policy, seed uint64) (*explain.Plan, error) {
-	out, err := propose(fresh(&s.View), p, seed, nil)
+	out, err := propose(context.Background(), fresh(&s.View), p, seed, nil)
 	if err != nil {
 		return nil, err
 	}
