@@ -27,6 +27,13 @@ type Given struct {
 	Tell func(Truth)
 }
 
+// Nothing returns what baselines may begin with that have learned nothing. The truth that they ask for is not told.
+func Nothing() Given {
+	return Given{
+		Learned: func(belief.Kind) []byte { return nil }, Speeds: func() []byte { return nil }, Tell: func(Truth) {},
+	}
+}
+
 // Truth says which truth a baseline must be told.
 type Truth struct{ Times, Speeds bool }
 

@@ -61,6 +61,8 @@ func TestBenchFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(scenario.SharedVariable, t.TempDir())
 	file := func(text string) string { return file(t, "results.json", text) }
+	must(t, "export", "onnx", "--scenario", "embedded-small-v1", "--set", "cluster.servers=3", "--set", "workload.oversize=clamp",
+		"--prior", "fjf", "--model", scorer(t, 0, 3), "--out", "three")
 	for _, c := range []struct {
 		args []string
 		code int
@@ -71,8 +73,10 @@ func TestBenchFails(t *testing.T) {
 		{[]string{"bench", "--policy", "fjf,sjfskip", "--untold", "fifo"}, cmdline.CodeUsage, "want exactly one --policy"},
 		{[]string{"bench", "--policy", "x=fjf,x=fifo"}, cmdline.CodeUsage, `two have the name "x"`},
 		{[]string{"bench", "--task", "uplinks-warm-venus-v1"}, cmdline.CodeError, "helios_data_training.csv.gz"},
-		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeSomeFailed,
-			"policy srsf: 12 of 12"},
+		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeUsage,
+			"take srsf+know, which learns them from the jobs that end, or leave out one or the other; --untold names"},
+		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "three"}, cmdline.CodeSomeFailed,
+			"policy three: 12 of 12"},
 		{[]string{"bench", "join", "none.json"}, cmdline.CodeError, "none.json"},
 		{[]string{"bench", "join", file(`{"format":"x"}`)}, cmdline.CodeError, `line 1: format: "x"`},
 	} {

@@ -130,6 +130,9 @@ func (o *benchOptions) play(ctx context.Context, a *app, tasks []*bench.Opened, 
 	if refused, ok := errors.AsType[*eval.OverlapError](err); ok {
 		return nil, cmdline.Fail(cmdline.CodeMismatch, fmt.Errorf("%w: the benchmark refuses it", refused))
 	}
+	if lacking, ok := errors.AsType[*eval.EstimatesError](err); ok {
+		return nil, cmdline.Usage("%w; --untold names the policy that plays there in place of --policy", lacking)
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("%w; the same command goes on from there", err)
 	}

@@ -129,7 +129,8 @@ type evaluated struct {
 	Failed      []string          `json:"failed,omitempty"` // cases, each with its error
 	Gate        []eval.Verdict    `json:"gate,omitempty"`
 
-	results []eval.Result // those of results.jsonl
+	results []eval.Result     // those of results.jsonl: also of policies of which some cases failed
+	failed  *eval.FailedError // nil if none did
 }
 
 func runEval(ctx context.Context, a *app, opts evalOptions) error {
@@ -155,7 +156,7 @@ func runEval(ctx context.Context, a *app, opts evalOptions) error {
 func (e *evaluated) verdict() error {
 	if n := len(e.Failed); n > 0 {
 		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s failed; the others are in %s\n  %s", phrase.Count(n, "case"), e.Out,
-			strings.Join(e.Failed, "\n  ")))
+			strings.Join(e.failed.Groups(), "\n  ")))
 	}
 	broken := 0
 	for i := range e.Gate {

@@ -162,26 +162,54 @@ func TestEvalGate(t *testing.T) {
 	}
 }
 
-// TestEvalComparesWhatDidNotFail checks that if a policy fails, because it needs information that the scenario does not give, the
-// others are compared, and the exit status reports the failure.
+// TestEvalComparesWhatDidNotFail checks that if a policy fails in a scenario, because it was made for another cluster, the others are
+// compared there, also if it is the baseline, that all that finished is written, and that the error has one line for its cases.
 func TestEvalComparesWhatDidNotFail(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"eval", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "2", "--seeds", "1", "--baseline"}
-	s := command(t, append(args, "fjf", "-p", "fifo,srtf", "--json")...)
+	must(t, "export", "onnx", "--scenario", "embedded-small-v1", "--prior", "sjfskip", "--model", scorer(t, 0, 8), "--out", "eight")
+	larger := file(t, "larger.yaml", must(t, "scenario", "describe", "embedded-small-v1", "--set", "cluster.servers=9",
+		"--set", "name=larger-v1").out)
+	args := []string{"eval", "-s", "embedded-small-v1," + larger, "-p", "fifo,las,eight", "--windows", "2", "--seeds", "1", "--baseline"}
+	s := command(t, append(args, "fifo", "--json", "--out", "one")...)
 	if s.code != cmdline.CodeSomeFailed {
 		t.Fatalf("exit code %d, want %d\n%s", s.code, cmdline.CodeSomeFailed, s.talk)
 	}
-	contains(t, s.talk, "2 cases failed", "test-1 under srtf, seed 1")
 	var got evaluated
 	if err := json.Unmarshal([]byte(s.out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(got.Comparisons[0].Policies); n != 2 || len(got.Failed) != 2 {
+	if n := len(got.Comparisons[1].Policies); n != 2 || len(got.Comparisons[0].Policies) != 3 || len(got.Failed) != 2 {
 		t.Errorf("%d policies compared and %d cases failed, want 2 and 2", n, len(got.Failed))
 	}
-	if s := command(t, append(args, "srtf", "-p", "fifo")...); s.code != cmdline.CodeSomeFailed {
-		t.Errorf("a baseline that fails: exit code %d, want %d\n%s", s.code, cmdline.CodeSomeFailed, s.talk)
+	s = command(t, append(args, "eight", "--out", "two", "--gate", file(t, "gate.yaml",
+		"bounds: [{policy: las, metric: mean_jct_s, of: relative, max: 1e9, why: the test}]"))...)
+	if s.code != cmdline.CodeSomeFailed || strings.Count(s.talk, "made for 8 servers") != 1 {
+		t.Errorf("a baseline that fails: exit code %d, want %d and the reason once\n%s", s.code, cmdline.CodeSomeFailed, s.talk)
 	}
+	contains(t, s.talk, "2 cases failed", "larger-v1 test-0 under eight, seed 1", "and 1 more of this policy there",
+		"larger-v1: the baseline eight failed: policies are compared with fifo", "report: two/report.html")
+	contains(t, s.out, "embedded-small-v1, test: means", "larger-v1, test: means", "Difference from eight", "Difference from fifo",
+		"gate: met: embedded-small-v1", "gate: broken: larger-v1")
+	if n := strings.Count(read(t, "two/results.jsonl"), "\n"); n != 10 {
+		t.Errorf("%d results are written, want all 10 that finished", n)
+	}
+}
+
+// TestEvalRefusesWhoNeedsEstimates checks that eval refuses policies that need estimates where a scenario tells none, in one line and
+// before anything is played, and that what it says to type works.
+func TestEvalRefusesWhoNeedsEstimates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"eval", "-s", "embedded-small-v1,embedded-small-untold-v1", "--windows", "1", "--seeds", "1", "--figures", "none", "-p"}
+	s := command(t, append(args, "fifo,released,mine=srtf,las,prior")...)
+	if s.code != cmdline.CodeUsage || s.out != "" || strings.Contains(s.talk, "episodes") || strings.Count(s.talk, "\n") != 1 {
+		t.Errorf("exit code %d, want %d and a line\n%s%s", s.code, cmdline.CodeUsage, s.out, s.talk)
+	}
+	contains(t, s.talk, "released, mine, prior, sjfskip need an estimate", "and embedded-small-untold-v1 tells none",
+		"take released+know, srtf+know, sjfskip+know", "--baseline")
+	if _, err := os.Stat("runs"); err == nil {
+		t.Error("something is written")
+	}
+	must(t, append(args, "fifo,las,srtf+know,released+know", "--baseline", "sjfskip+know", "--allow-overlap")...)
 }
 
 func TestEvalPrintsMarkdown(t *testing.T) {

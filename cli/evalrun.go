@@ -56,7 +56,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err := a.checkOverlap(&plan); err != nil {
 		return nil, err
 	}
-	if err := unfit(plan.Validate()); err != nil {
+	if err := opts.unfit(plan.Validate()); err != nil {
 		return nil, err
 	}
 	if gate != nil {
@@ -68,24 +68,32 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &evaluated{Out: plan.Journal, Latency: latencies(results), Failed: failed}
-	results = plan.Complete(results)
-	out.results = results
-	if out.Comparisons, err = eval.CompareAll(results, opts.baseline); err != nil {
-		if len(failed) > 0 { // all cases of the baseline may have failed
-			return nil, out.verdict()
+	out := &evaluated{Out: plan.Journal, Latency: latencies(results), failed: failed}
+	if failed != nil {
+		for _, err := range failed.Errs {
+			out.Failed = append(out.Failed, err.Error())
 		}
+	}
+	if len(results) == 0 {
+		return nil, out.verdict()
+	}
+	out.results = results
+	whole := plan.Complete(results)
+	if out.Comparisons, err = eval.CompareAll(whole, opts.baseline); err != nil {
 		return nil, err
 	}
 	for i := range out.Comparisons {
 		c := &out.Comparisons[i]
+		if c.Baseline != opts.baseline {
+			a.Warn(fmt.Errorf("%s: the baseline %s failed: policies are compared with %s", c.Scenario, opts.baseline, c.Baseline))
+		}
 		own := &suites[slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == c.Scenario })]
 		c.Note, c.Few = own.Note, own.Few
 	}
 	if gate != nil {
-		out.Gate = gate.Check(out.Comparisons)
+		out.Gate = gate.Check(out.Comparisons, opts.baseline)
 	}
-	return out, opts.write(out, suites, policies, results)
+	return out, opts.write(out, suites, policies, whole)
 }
 
 // open reads the scenarios and selects their windows.
@@ -150,8 +158,10 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 }
 
 // play runs the plan and shows its progress. The options say which other processes play cases. It returns in failed the cases
-// that failed, each with its error.
-func play(ctx context.Context, a *app, plan eval.Plan, by *poolOptions) (results []eval.Result, failed []string, err error) {
+// that failed, nil if none did.
+func play(
+	ctx context.Context, a *app, plan eval.Plan, by *poolOptions,
+) (results []eval.Result, failed *eval.FailedError, err error) {
 	for _, s := range plan.Suites {
 		a.Say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
 	}
@@ -176,12 +186,9 @@ func play(ctx context.Context, a *app, plan eval.Plan, by *poolOptions) (results
 		bar.Set(int64(p.Done))
 	})
 	bar.Finish()
-	some, ok := errors.AsType[*eval.FailedError](err)
-	pool.finish(err == nil || ok)
-	if ok {
-		for _, err := range some.Errs {
-			failed = append(failed, err.Error())
-		}
+	failed, some := errors.AsType[*eval.FailedError](err)
+	pool.finish(err == nil || some)
+	if some {
 		err = nil
 	}
 	if err != nil && ctx.Err() != nil {
@@ -198,12 +205,21 @@ func fitting(scenario string, n, of int) string {
 	return fmt.Sprintf("fit on the training split of %s: %d of %d jobs", scenario, n, of)
 }
 
-// unfit makes the error about a policy that cannot be fitted one of usage.
+// unfit makes the error about a policy that cannot play a scenario one of usage.
 func unfit(err error) error {
-	if errors.Is(err, eval.ErrNoPast) {
+	_, unestimated := errors.AsType[*eval.EstimatesError](err)
+	if unestimated || errors.Is(err, eval.ErrNoPast) {
 		return cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	return err
+}
+
+// unfit is the function unfit for an evaluation, whose baseline may be one that no flag names.
+func (o *evalOptions) unfit(err error) error {
+	if e, ok := errors.AsType[*eval.EstimatesError](err); ok && slices.Contains(e.Policies, o.baseline) {
+		err = fmt.Errorf("%w; %s is the baseline, --baseline names another", err, o.baseline)
+	}
+	return unfit(err)
 }
 
 // checkOverlap returns an error if the plan evaluates a policy on jobs that it, or a network that it reads, was trained on. If

@@ -25,7 +25,7 @@ const noFigures = "none"
 
 func figureNames() []string { return append(figure.Formats(), noFigures) }
 
-// write writes the files of an evaluation into its folder.
+// write writes the files of an evaluation into its folder. The results are those of policies of which no case failed.
 func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Policy, results []eval.Result) error {
 	a := &app{}
 	at := func(name string) string { return filepath.Join(e.Out, name) }
@@ -33,7 +33,7 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	err := cmp.Or(
 		os.RemoveAll(at("figures")), // those of an earlier evaluation may have other names and formats
 		put(commandFile, func(w io.Writer) error { return text(w, o.command()+"\n") }),
-		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, results) }),
+		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, e.results) }),
 		put("results.json", func(w io.Writer) error { return eval.WriteJSON(w, e.Comparisons, results) }),
 	)
 	if err == nil && o.parquet {

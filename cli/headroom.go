@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,9 +175,9 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 			p.Pools.Cases, p.Pools.Searches = pool.of(caseJob), pool.of(searchJob)
 		}
 		a.Say("%s: %d windows of %s, %d rivals, effort %d", p.Suite.Scenario, len(p.Suite.Windows), opts.split, len(p.Rivals), p.Effort)
-		r, err := measureHeadroom(ctx, a, p)
-		if err != nil {
-			return err
+		r, failed := measureHeadroom(ctx, a, p)
+		if err = failed; err != nil {
+			break // what was measured before is printed
 		}
 		if opts.prior == "" {
 			r.Notes = append(r.Notes, "The prior of a learned team is left out; --prior prior adds it.")
@@ -191,16 +192,18 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 			}
 		}
 	}
-	done = true
+	done = err == nil
 	switch {
-	case a.JSON && len(reports) == 1 && !opts.lines:
+	case len(reports) == 0:
+		return err
+	case a.JSON && len(plans) == 1 && !opts.lines:
 		return a.PrintJSON(reports[0])
 	case a.JSON:
-		return a.PrintJSON(reports)
+		return errors.Join(a.PrintJSON(reports), err)
 	case opts.lines:
-		return headroom.WriteMap(a.Out, reports)
+		return errors.Join(headroom.WriteMap(a.Out, reports), err)
 	}
-	return nil
+	return err
 }
 
 // measureHeadroom measures the headroom and shows its progress.
@@ -243,6 +246,9 @@ func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool
 		}
 		p.Pools = &headroom.Pools{Job: text}
 	}
+	if err := unfit(eval.CheckEstimates(played.Suites, played.Policies)); err != nil {
+		return p, err
+	}
 	return p, a.checkOverlap(&played)
 }
 
@@ -274,8 +280,11 @@ func (o *headroomOptions) open(name string) (g ground, err error) {
 		}
 	}
 	g.hidden = baselines.Truth{Times: s.Estimates.Kind != trace.Oracle, Speeds: s.Told.Speeds == scenario.Nothing}
-	if g.hidden.Speeds {
+	switch {
+	case g.hidden.Speeds:
 		g.suffix = baselines.KnowSuffix + ":speed=fit"
+	case !s.Estimated():
+		g.suffix = baselines.KnowSuffix
 	}
 	if s.Inference.Servers > 0 {
 		g.suffix += baselines.LoanSuffix

@@ -63,15 +63,19 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestHeadroomFitsItsRivalsToTheScenario checks that without estimates the policies that need them are left out, while the search
-// still uses the true run times. In a scenario with servers to borrow, the default policies must borrow.
+// TestHeadroomFitsItsRivalsToTheScenario checks that without estimates policies that need them are refused, and that the default ones
+// predict run times, while the search still uses the true ones. In a scenario with servers to borrow, the default policies must borrow.
 func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
 	t.Chdir(t.TempDir())
 	blind := []string{
 		"headroom", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "1", "--effort", "4",
 		"--rivals", "sjfskip,las", "--menu-rivals", "las+menu", "--look-ahead", "",
 	}
-	contains(t, must(t, blind...).out, "fixed demand  las", "Left out, as they fail here: sjfskip (", "One window bounds no difference")
+	if s := command(t, blind...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "sjfskip needs an estimate") {
+		t.Errorf("without estimates: exit code %d\n%s", s.code, s.talk)
+	}
+	blind = append(blind[:7], "--effort", "4", "--look-ahead", "")
+	contains(t, must(t, blind...).out, "las+know", "sjfskip+know", "srsf+menu+know", "One window bounds no difference")
 	contains(t, must(t, "headroom", "-s", "embedded-small-untold-v1", "--windows", "1", "--effort", "0", "--look-ahead", "").out,
 		"+know:speed=fit", "srsf+menu+move+know:speed=fit", "told more     ", "time=truth", "speed=truth", "with run times ")
 	contains(t, must(t, "headroom", "-s", "loaning-small-v1", "--windows", "1", "--effort", "0", "--menu-rivals", "srtf+menu",

@@ -81,11 +81,16 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// CompareAll returns one comparison with the baseline for each scenario in results. See Compare for errors.
+// CompareAll returns one comparison for each scenario in results: with the baseline, or with the first policy where the baseline has
+// no results, because its cases failed. See Compare for errors.
 func CompareAll(results []Result, baseline string) ([]Comparison, error) {
 	var all []Comparison
 	for _, some := range ByScenario(results) {
-		c, err := Compare(some, baseline)
+		with := baseline
+		if !slices.ContainsFunc(some, func(r Result) bool { return r.Policy == baseline }) {
+			with = some[0].Policy
+		}
+		c, err := Compare(some, with)
 		if err != nil {
 			return nil, err
 		}

@@ -161,9 +161,10 @@ func (v *Verdict) String() string {
 		state, v.Scenario, v.Policy, what, float64(v.Value), limit(v.Min), limit(v.Max), v.Why)
 }
 
-// Check returns a verdict for each bound in each comparison that it applies to. A figure that does not exist breaks its bound:
+// Check returns a verdict for each bound in each comparison that it applies to. A difference from another policy than the baseline,
+// of which cases failed, does not count. A figure that does not exist breaks its bound:
 // for example, the end of an interval over one window, or the mean of a policy whose cases failed.
-func (g *Gate) Check(comparisons []Comparison) []Verdict {
+func (g *Gate) Check(comparisons []Comparison, baseline string) []Verdict {
 	var all []Verdict
 	for i := range g.Bounds {
 		b := &g.Bounds[i]
@@ -172,7 +173,7 @@ func (g *Gate) Check(comparisons []Comparison) []Verdict {
 			if b.Scenario != "" && b.Scenario != c.Scenario {
 				continue
 			}
-			v := Verdict{c.Scenario, b.Policy, b.Metric, b.Of, b.At, Number(c.figure(b)), b.Min, b.Max, false, b.Why}
+			v := Verdict{c.Scenario, b.Policy, b.Metric, b.Of, b.At, Number(c.figure(b, baseline)), b.Min, b.Max, false, b.Why}
 			x := float64(v.Value)
 			v.Met = !math.IsNaN(x) && !math.IsInf(x, 0) && (b.Min == nil || x >= *b.Min) && (b.Max == nil || x <= *b.Max)
 			all = append(all, v)
@@ -182,7 +183,7 @@ func (g *Gate) Check(comparisons []Comparison) []Verdict {
 }
 
 // figure returns the number that a bound limits, or NaN if the comparison does not have it.
-func (c *Comparison) figure(b *Bound) float64 {
+func (c *Comparison) figure(b *Bound, baseline string) float64 {
 	p := slices.IndexFunc(c.Policies, func(s Summary) bool { return s.Policy == b.Policy })
 	if p < 0 {
 		return math.NaN()
@@ -191,7 +192,7 @@ func (c *Comparison) figure(b *Bound) float64 {
 	if b.Of == "mean" {
 		return float64(m.Mean)
 	}
-	if m.Relative == nil {
+	if m.Relative == nil || c.Baseline != baseline {
 		return math.NaN()
 	}
 	switch b.At {

@@ -41,7 +41,7 @@ func TestGateChecksBounds(t *testing.T) {
 	} {
 		gate := gateOf(t, "bounds: [{policy: new, why: made, "+g.bound+"}]")
 		met := true
-		for _, v := range gate.Check([]Comparison{c}) {
+		for _, v := range gate.Check([]Comparison{c}, "old") {
 			met = met && v.Met
 		}
 		if met != g.met {
@@ -53,14 +53,18 @@ func TestGateChecksBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range gateOf(t, "bounds: [{policy: new, metric: mean_jct_s, of: relative, at: lo, max: 100, why: made}]").Check(
-		[]Comparison{single}) {
+		[]Comparison{single}, "old") {
 		if v.Met {
 			t.Errorf("the low end of an interval over one window meets a bound: %+v", v)
 		}
 	}
-	v := gateOf(t, "bounds: [{policy: gone, metric: mean_jct_s, max: 1e9, why: made}]").Check([]Comparison{c})
+	v := gateOf(t, "bounds: [{policy: gone, metric: mean_jct_s, max: 1e9, why: made}]").Check([]Comparison{c}, "old")
 	if len(v) != 1 || v[0].Met {
 		t.Errorf("a policy without results: %+v, want a broken bound", v)
+	}
+	v = gateOf(t, "bounds: [{policy: new, metric: mean_jct_s, of: relative, max: 100, why: made}]").Check([]Comparison{c}, "older")
+	if len(v) != 1 || v[0].Met {
+		t.Errorf("another baseline than was asked for: %+v, want a broken bound", v)
 	}
 }
 
@@ -107,7 +111,7 @@ func FuzzReadGate(f *testing.F) {
 	f.Add("bounds:\n  - policy: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
 		if g, err := ReadGate(strings.NewReader(text)); err == nil {
-			g.Check([]Comparison{{}})
+			g.Check([]Comparison{{}}, "old")
 		}
 	})
 }

@@ -30,6 +30,8 @@ type Suite struct {
 	Few      string            // what it takes for enough windows: scenario.Source.Few; may be ""
 	Periods  []scenario.Period // the parts of traces that the windows come from: see Plan.Overlap
 	Past     *Past             // what policies may be fitted on before they play; nil if there is nothing
+	// Unestimated says that no job has an estimate of its duration, so that policies which need estimates cannot play.
+	Unestimated bool
 }
 
 // Plan lists what to compare: every policy on every window of every suite, under each of the suite's seeds.
@@ -96,8 +98,7 @@ func NewSuite(src *scenario.Source, split scenario.Split, windows []int) (Suite,
 	}
 	suite := Suite{
 		Scenario: s.Name, Split: string(split), Digest: digest, Seeds: slices.Clone(s.Seeds), Note: src.Note(split),
-		Few:     src.Few(split),
-		Periods: src.Periods(split), Past: newPast(src),
+		Few: src.Few(split), Periods: src.Periods(split), Past: newPast(src), Unestimated: !s.Estimated(),
 	}
 	for _, i := range windows {
 		if i < 0 || i >= n {
@@ -183,7 +184,7 @@ func (p *Plan) Validate() error {
 	if shared := p.Overlaps(); len(shared) > 0 && !p.Overlap {
 		return shared[0]
 	}
-	return nil
+	return CheckEstimates(p.Suites, p.Policies)
 }
 
 func (s *Suite) validate() error {

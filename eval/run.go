@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,28 +22,6 @@ type Progress struct {
 	Kept     int           // how many of Done came from the journal
 	Left     time.Duration // estimated wall-clock time to the end; 0 without Plan.Clock and with Plan.Pool
 }
-
-// FailedError lists the cases of a plan that failed. All other cases are done.
-type FailedError struct {
-	Cases []Case
-	Errs  []error // the reason for each of Cases
-	Of    int     // number of cases in the plan
-}
-
-func (e *FailedError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d cases failed", len(e.Cases), e.Of)
-	for _, err := range e.Errs[:min(len(e.Errs), 5)] {
-		fmt.Fprintf(&b, "\n  %v", err)
-	}
-	if more := len(e.Errs) - 5; more > 0 {
-		fmt.Fprintf(&b, "\n  and %d more", more)
-	}
-	return b.String()
-}
-
-// Unwrap returns the errors of the cases.
-func (e *FailedError) Unwrap() []error { return e.Errs }
 
 // Run simulates the cases of the plan, several at a time, and returns their results in the order of Plan.Cases. If done is not
 // nil, Run calls it at the start and after each case, one call at a time.

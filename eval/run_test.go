@@ -122,6 +122,10 @@ func TestCasesThatFailAreNamedAndTheOthersRun(t *testing.T) {
 		if len(failed.Cases) != n || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%d workers: error %v, want %q before it", workers, err, want)
 		}
+		if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 ||
+			!strings.HasSuffix(lines[1], fmt.Sprintf("broken, and %d more of this policy there", n-1)) {
+			t.Errorf("%d workers: error %v, want a line for all cases of the policy", workers, err)
+		}
 		if len(results) != n || slices.ContainsFunc(results, func(r Result) bool { return r.Policy != "fifo" }) {
 			t.Errorf("%d workers: %d results, want the %d of fifo", workers, len(results), n)
 		}

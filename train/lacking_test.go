@@ -52,3 +52,26 @@ func TestWhatOnlyTrainingUses(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoNeedsEstimatesIsRefused checks that a run refuses baselines that need estimates where a scenario tells none, and that rivals
+// see what the prior sees.
+func TestWhoNeedsEstimatesIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) {}, "train.prior: sjfskip needs an estimate of every job's duration, and embedded-small-v1 tells none: want one " +
+			"that needs none, such as sjfskip+know"},
+		{func(c *Config) { c.Prior, c.Against = "las", "prior,srtf+know:time=told" }, "train.against: srtf+know:time=told needs"},
+		{func(c *Config) { c.Prior, c.Candidates, c.Rivals = "las", 4, "fifo,srtf" }, "train.rivals: srtf needs"},
+		{func(c *Config) { c.Prior, c.Candidates, c.Rivals = "sjfskip+know", 4, "fifo,srtf" }, ""},
+	} {
+		cfg, opt := tiny(t, "estimates.kind=none")
+		cfg.Updates, cfg.Expert, cfg.Validation, cfg.Windows = 1, 1, 1, 1
+		c.change(&cfg)
+		_, _, err := Run(t.Context(), cfg, opt)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, rivals %s, against %s: error %v, want %q", cfg.Prior, cfg.Rivals, cfg.Against, err, c.want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -267,7 +268,7 @@ func (r *run) give(ctx context.Context) error {
 	for _, of := range []struct {
 		key   string
 		names []string
-	}{{"train.prior", r.cfg.priors()}, {"train.against", r.cfg.against()}} {
+	}{{"train.prior", r.cfg.priors()}, {"train.rivals", r.cfg.told()}, {"train.against", r.cfg.against()}} {
 		for _, name := range of.names {
 			if name == ownPrior {
 				continue
@@ -275,6 +276,9 @@ func (r *run) give(ctx context.Context) error {
 			n, err := baselines.Fits(name)
 			if err == nil && n.Past() && r.opt.Given == nil {
 				err = baselines.ErrUnfitted
+			}
+			if err == nil {
+				err = r.estimated(name)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", of.key, err)
@@ -291,6 +295,34 @@ func (r *run) give(ctx context.Context) error {
 		if r.given[src], err = r.opt.Given(ctx, src, needs); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// told returns the names of the rivals, which see what the priors see, with the suffix of each prior that says what it knows.
+func (c *Config) told() (names []string) {
+	for _, prior := range c.priors() {
+		_, knows := baselines.CutKnow(prior)
+		for _, rival := range c.design("", prior).Wide.Rivals {
+			names = append(names, rival+knows)
+		}
+	}
+	return names
+}
+
+// estimated returns an error if a baseline needs estimates that a scenario does not tell.
+func (r *run) estimated(name string) error {
+	for _, src := range slices.Concat(r.stages...) {
+		if src.Scenario().Estimated() {
+			continue
+		}
+		s, err := baselines.Nothing().New(name)
+		if err == nil && cluster.NeedsEstimates(s) {
+			inner, _ := baselines.CutKnow(name)
+			err = fmt.Errorf("%s needs an estimate of every job's duration, and %s tells none: want one that needs none, such as %s",
+				name, src.Scenario().Name, inner+baselines.KnowSuffix)
+		}
+		return err
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package flags
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,17 +12,18 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // Scenario contains the flags that name a scenario and change its settings.
 type Scenario struct {
-	Name string   // of a built-in scenario, or the path of a YAML file
+	Name string   // of a built-in scenario, the path of a YAML file, or the folder of a run that learned from one scenario
 	Sets []string // settings, KEY=VALUE
 }
 
 // Add adds the flags to a command.
 func (o *Scenario) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "", "a built-in scenario, see clustergym scenario ls, or a YAML file")
+	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "", "a built-in scenario, see clustergym scenario ls, a YAML file, or a run's folder")
 	o.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable", ScenarioKeys)
 	cmdline.Complete(cmd, "scenario", scenario.All)
 }
@@ -54,10 +57,33 @@ func (o *Scenario) Load() (*scenario.Scenario, error) {
 		sets[i] = strings.TrimPrefix(s, ScenarioPrefix)
 	}
 	s, err := scenario.Load(o.Name, sets...)
+	if err != nil && isRun(o.Name) {
+		return ofRun(o.Name, sets)
+	}
 	if errors.Is(err, scenario.ErrUnknown) {
 		return nil, cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	return s, err
+}
+
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, recipe.Name))
+	return err == nil
+}
+
+// ofRun returns the scenario that a run learned from.
+func ofRun(dir string, sets []string) (*scenario.Scenario, error) {
+	var r struct {
+		Workloads []recipe.Workload `yaml:"workloads"`
+	}
+	all, err := recipe.Read(dir, &r, false, func() (int, error) { return len(r.Workloads), nil })
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, cmdline.Usage("run %s learned from %d scenarios: name one of them", dir, len(all))
+	}
+	return all[0].With(sets...)
 }
 
 // ScenarioPrefix is the prefix of a scenario's settings where settings of other things occur too.

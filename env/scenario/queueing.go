@@ -34,7 +34,7 @@ func (s *Source) Queueing(
 	ctx context.Context, split Split, seed uint64, create func() cluster.Scheduler, done func(n int),
 ) (*Queueing, error) {
 	estimates := s.scenario.Estimates
-	if estimates.Kind == trace.None || estimates.Kind == "" {
+	if !s.scenario.Estimated() {
 		estimates.Kind = trace.Oracle
 	}
 	q := &Queueing{}

@@ -9,6 +9,9 @@ import (
 	"github.com/clustergym/clustergym/env/trace"
 )
 
+// Estimated reports whether schedulers are told estimates of how long jobs run.
+func (s *Scenario) Estimated() bool { return s.Estimates.Kind != trace.None && s.Estimates.Kind != "" }
+
 // Told is what schedulers are told besides run times, for which Scenario.Estimates stands. The zero value tells everything: full
 // information.
 type Told struct {

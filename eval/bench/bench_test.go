@@ -14,6 +14,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/bench"
@@ -270,12 +271,37 @@ func TestPlayRefusesTheTrained(t *testing.T) {
 	}
 }
 
+// TestPlayRefusesWhoNeedsEstimates checks that policies which need estimates are refused where tasks tell none, all in one error and
+// before anything is played.
+func TestPlayRefusesWhoNeedsEstimates(t *testing.T) {
+	tasks := open(t, "embedded-small-v1", "embedded-physics-untold-v1", "power-turns-small-untold-v1")
+	entries := []bench.Entry{entry(bench.Reference), entry("srsf"), {Name: "mine", Told: "srsf+menu", Untold: "srsf+menu+know"}, entry("sjf")}
+	_, err := bench.Play(context.Background(), tasks, entries,
+		bench.Options{Dir: t.TempDir(), Load: load, Progress: func(bench.Progress) { t.Error("something is played") }})
+	e, ok := errors.AsType[*eval.EstimatesError](err)
+	if !ok || !slices.Equal(e.Policies, []string{"srsf", "sjf"}) ||
+		!slices.Equal(e.Scenarios, []string{"embedded-physics-untold-v1", "power-turns-small-untold-v1"}) ||
+		!slices.Equal(e.Instead, []string{"srsf+know", "sjf+know"}) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestPlayLeavesOutTheFailed checks that a policy that cannot play a task has no row there, and that the others have theirs.
 func TestPlayLeavesOutTheFailed(t *testing.T) {
+	breaks := func(name string) (*policy.Policy, error) {
+		if name != "breaks" {
+			return load(name)
+		}
+		p, err := load("las")
+		if err == nil {
+			p.New = func() (cluster.Scheduler, error) { return nil, errors.New("broken") }
+		}
+		return p, err
+	}
 	f, err := bench.Play(context.Background(), open(t, "embedded-small-v1", "power-turns-small-untold-v1"),
-		[]bench.Entry{entry(bench.Reference), entry("srsf")}, bench.Options{Dir: t.TempDir(), Load: load})
+		[]bench.Entry{entry(bench.Reference), {Name: "srsf", Told: "srsf", Untold: "breaks"}}, bench.Options{Dir: t.TempDir(), Load: breaks})
 	if _, ok := errors.AsType[*eval.FailedError](err); !ok || !strings.Contains(err.Error(), "policy srsf: 12 of 12 cases failed") {
-		t.Fatalf("error %v, want one about srsf, which needs run times", err)
+		t.Fatalf("error %v, want one about srsf, which breaks", err)
 	}
 	r, err := bench.Rank(f, taskOf(t, "embedded-small-v1", "power-turns-small-untold-v1"))
 	if err != nil {

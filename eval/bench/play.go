@@ -178,15 +178,13 @@ type part struct {
 // plans returns the parts in the order in which they are played: by task, so that what is learned on the training split of a task
 // is kept in memory while it is needed.
 func plans(tasks []*Opened, entries []Entry, o *Options) (all []part, err error) {
-	loaded := map[string]*policy.Policy{}
+	loaded, err := loadAll(tasks, entries, o)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range tasks {
 		for _, e := range entries {
 			name := e.On(t.told.all())
-			if loaded[name] == nil {
-				if loaded[name], err = o.Load(name); err != nil {
-					return nil, fmt.Errorf("policy %s: %w", e.Name, err)
-				}
-			}
 			p := *loaded[name]
 			p.Name = name // so that a case of another setting never counts as one of this
 			plan := eval.Plan{
@@ -201,6 +199,31 @@ func plans(tasks []*Opened, entries []Entry, o *Options) (all []part, err error)
 		}
 	}
 	return all, nil
+}
+
+// loadAll loads what the entries stand for on the tasks, by name. It returns an eval.EstimatesError if some of them need estimates
+// that tasks do not tell.
+func loadAll(tasks []*Opened, entries []Entry, o *Options) (loaded map[string]*policy.Policy, err error) {
+	loaded = map[string]*policy.Policy{}
+	var untold []eval.Suite
+	var play []policy.Policy // the untold tasks
+	for _, t := range tasks {
+		for _, e := range entries {
+			name := e.On(t.told.all())
+			if loaded[name] == nil {
+				if loaded[name], err = o.Load(name); err != nil {
+					return nil, fmt.Errorf("policy %s: %w", e.Name, err)
+				}
+			}
+			if t.suite.Unestimated && len(untold) == 0 {
+				play = append(play, *loaded[name])
+			}
+		}
+		if t.suite.Unestimated {
+			untold = append(untold, t.suite)
+		}
+	}
+	return loaded, eval.CheckEstimates(untold, play)
 }
 
 // cell returns the results of the part.

@@ -54,6 +54,9 @@ func Seen(workloads []Workload) []checkpoints.Period {
 	return all
 }
 
+// folderKey is the key, behind those of a scenario, for the folder of the scenario's file: there are the files that it names.
+const folderKey = "folder"
+
 // Text returns the recipe that consists of the settings and the scenarios.
 func Text(settings any, scenarios []*scenario.Scenario) ([]byte, error) {
 	var b bytes.Buffer
@@ -66,6 +69,13 @@ func Text(settings any, scenarios []*scenario.Scenario) ([]byte, error) {
 		b.WriteString("---\n")
 		if err := s.Write(&b); err != nil {
 			return nil, fmt.Errorf("write recipe: %w", err)
+		}
+		if folder := s.Folder(); folder != "" && folder != "." {
+			line, err := yaml.Marshal(map[string]string{folderKey: folder})
+			if err != nil {
+				return nil, fmt.Errorf("write recipe: %w", err)
+			}
+			b.Write(line)
 		}
 	}
 	return b.Bytes(), nil
@@ -103,14 +113,18 @@ func Parse(
 	}
 	var all []*scenario.Scenario
 	for range n {
-		s := &scenario.Scenario{}
+		var s struct {
+			scenario.Scenario `yaml:",inline"`
+			Files             string `yaml:"folder"` // folderKey
+		}
 		if err == nil {
-			err = dec.Decode(s)
+			err = dec.Decode(&s)
 		}
 		if err == nil {
 			err = s.Validate()
 		}
-		all = append(all, s)
+		s.In(s.Files)
+		all = append(all, &s.Scenario)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

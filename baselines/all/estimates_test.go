@@ -1,0 +1,79 @@
+package all
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/scenario"
+)
+
+// TestWhoNeedsEstimates checks that a baseline is said to need estimates if and only if it fails where no job has one: with each value
+// of each of its options, and with each suffix.
+func TestWhoNeedsEstimates(t *testing.T) {
+	Register()
+	sc, err := scenario.Load("embedded-small-v1", "estimates.kind=none", "window.arrivals=12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := sc.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := source.Episode(scenario.Test, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[bool]int{}
+	for _, name := range variants() {
+		create := func() cluster.Scheduler {
+			s, err := baselines.New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		run, err := e.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = run.Run(t.Context(), create(), 1)
+		needs := cluster.NeedsEstimates(create())
+		if fails := errors.Is(err, cluster.ErrNoEstimate); needs != fails || err != nil && !fails {
+			t.Errorf("%s needs estimates: %v, and without them: %v", name, needs, err)
+		}
+		said[needs]++
+	}
+	if min(said[true], said[false]) < 20 {
+		t.Errorf("%d variants need estimates, %d do not, want many of both", said[true], said[false])
+	}
+}
+
+// variants returns the names of all baselines, with suffixes, and with options that say who predicts and who places.
+func variants() (names []string) {
+	for _, b := range baselines.All() {
+		name := b.Name
+		if name == "rollout" {
+			name += ":futures=1:items=2"
+		}
+		names = append(names, name, name+baselines.MoveSuffix, name+baselines.LoanSuffix, name+baselines.KnowSuffix,
+			name+baselines.KnowSuffix+":time=told", name+baselines.KnowSuffix+":time=told"+baselines.LoanSuffix)
+		if b.Orders() {
+			names = append(names, name+baselines.MenuSuffix)
+		}
+		for _, o := range b.Options() {
+			switch o.Name {
+			case "place":
+				names = append(names, name+":place=pack", name+":place=compact", name+":place=tune")
+			case "predictor":
+				names = append(names, name+":predictor=granted")
+			case "base":
+				names = append(names, name+":base=las")
+			case "backfill":
+				names = append(names, name+":backfill="+o.Default)
+			}
+		}
+	}
+	return names
+}

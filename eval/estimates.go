@@ -1,0 +1,71 @@
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/policy"
+)
+
+// EstimatesError reports that policies need an estimate of every job's duration, and that scenarios tell none.
+type EstimatesError struct {
+	Policies, Scenarios []string
+	Instead             []string // policies to name in place of these, as eval takes them; none for a prior
+}
+
+func (e *EstimatesError) Error() string {
+	need, tell, take, learn := "need", "tell", "", "learns"
+	if len(e.Policies) == 1 {
+		need = "needs"
+	}
+	if len(e.Scenarios) == 1 {
+		tell = "tells"
+	}
+	if len(e.Instead) > 1 {
+		learn = "learn"
+	}
+	if len(e.Instead) > 0 {
+		take = "take " + strings.Join(e.Instead, ", ") + ", which " + learn + " them from the jobs that end, or "
+	}
+	return fmt.Sprintf("%s %s an estimate of every job's duration, and %s %s none: %sleave out one or the other",
+		strings.Join(e.Policies, ", "), need, strings.Join(e.Scenarios, ", "), tell, take)
+}
+
+// CheckEstimates returns an EstimatesError if some of the policies cannot play some of the suites, because they need estimates.
+func CheckEstimates(suites []Suite, policies []policy.Policy) error {
+	e := &EstimatesError{}
+	for i := range suites {
+		if suites[i].Unestimated {
+			e.Scenarios = append(e.Scenarios, suites[i].Scenario)
+		}
+	}
+	for i := range policies {
+		if p := &policies[i]; len(e.Scenarios) > 0 && p.NeedsEstimates() {
+			e.Policies = append(e.Policies, p.Name)
+			if instead := predicting(p); instead != "" {
+				e.Instead = append(e.Instead, instead)
+			}
+		}
+	}
+	if len(e.Policies) == 0 {
+		return nil
+	}
+	return e
+}
+
+// predicting returns the name of the policy that differs from the given one in that it predicts how long jobs run; "" for a prior,
+// which has no name of its own.
+func predicting(p *policy.Policy) string {
+	name := p.Rule
+	if p.Trained() {
+		name = cmp.Or(p.Folder, released.Name) + p.Rule
+	}
+	if name == "" {
+		return ""
+	}
+	inner, _ := baselines.CutKnow(name)
+	return inner + baselines.KnowSuffix
+}
