@@ -103,11 +103,11 @@ func house() rules {
 			{4, "baselines/asrpt", "A-SRPT"},
 			{4, "baselines/elastic", "Lyra's allocation and its rivals"},
 
-			{5, "cli/flags", "flags by which commands are told of a trace, a window, a scenario or a predictor"},
 			{5, "train/recipe", "the file of a run with all that its result depends on"},
 			{5, "env/observe", "states and candidates as rows of numbers"},
 			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 
+			{6, "cli/flags", "flags by which commands are told of a trace, a window, a scenario or a predictor"},
 			{6, "env/game", "one decision of a team of servers: rounds, joint actions, agreement; links no simulator"},
 			{6, "eval/playjob", "what a worker must know to play episodes of an evaluation"},
 			{6, "baselines", "orders of jobs, and schedulers by name with their options"},
