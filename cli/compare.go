@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/train"
 	"github.com/clustergym/clustergym/train/compare"
 )
 
@@ -117,7 +118,8 @@ func drawRuns(a *app, path, format string, c *compare.Comparison, list []*compar
 	if len(lines) == 0 {
 		return fmt.Errorf("--plot %s: no run has validated its policy yet", path)
 	}
-	f, err := figure.Curves(lines, nil)
+	what, _ := train.Compared(list[0].Recipe.Train.Reward)
+	f, err := figure.Curves(what, lines, nil)
 	if err != nil {
 		return err
 	}

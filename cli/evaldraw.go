@@ -10,6 +10,8 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/report"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/train"
 )
 
 // drawTo writes a figure in every requested format.
@@ -58,7 +60,10 @@ func (o *evalOptions) draw(put func(string, func(io.Writer) error) error, s *rep
 	return to("timeline", f, err)
 }
 
-func (o *evalOptions) drawCurves(put func(string, func(io.Writer) error) error, curves []report.Curve) error {
+// drawCurves draws the learning curves of policies.
+func (o *evalOptions) drawCurves(
+	put func(string, func(io.Writer) error) error, curves []report.Curve, policies []policy.Policy,
+) error {
 	if !o.draws() || len(curves) == 0 {
 		return nil
 	}
@@ -73,7 +78,13 @@ func (o *evalOptions) drawCurves(put func(string, func(io.Writer) error) error, 
 		}
 		lines, points = append(lines, line), append(points, dots)
 	}
-	f, err := figure.Curves(lines, points)
+	what, _ := train.Compared("")
+	for _, p := range policies {
+		if by, _ := train.Compared(p.Training.Objective); by != what {
+			what = by
+		}
+	}
+	f, err := figure.Curves(what, lines, points)
 	return o.drawTo(put, "learning", f, err)
 }
 

@@ -66,7 +66,7 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 			return err
 		}
 	}
-	if err := o.drawCurves(put, curves); err != nil {
+	if err := o.drawCurves(put, curves, policies); err != nil {
 		return err
 	}
 	e.Report = at("report.html")

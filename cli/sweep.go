@@ -132,6 +132,7 @@ func runSweep(ctx context.Context, a *app, opts *sweepOptions) error {
 		return err
 	}
 	out := newSwept(result)
+	out.what, _ = train.Compared(request.Train.Reward)
 	if err := out.write(a); err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 				return
 			}
 			bar.Set(int64(p.Done))
-			bar.Note(fmt.Sprintf("rung %d/%d  %s  %s", p.Rung, len(plan.Rungs), p.Run, note(p.Metrics)))
+			bar.Note(fmt.Sprintf("rung %d/%d  %s  %s", p.Rung, len(plan.Rungs), p.Run, note(p.Metrics, plan.Request.Train.Reward)))
 		},
 	})
 	pool.finish(err == nil)

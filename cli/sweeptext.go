@@ -19,6 +19,7 @@ type swept struct {
 	Figure string `json:"figure"`
 	Eval   string `json:"eval"`   // command that evaluates the runs of the best point on test windows
 	Export string `json:"export"` // command that exports the best run of the best point
+	what   string // its validations compare
 }
 
 func newSwept(r *sweep.Result) *swept {
@@ -71,7 +72,7 @@ func (s *swept) figure() (*figure.Figure, error) {
 	if stopped == len(faint) {
 		others = "stopped at a rung"
 	}
-	return figure.Search(named, faint, others)
+	return figure.Search(s.what, named, faint, others)
 }
 
 func (s *swept) print(a *app, markdown bool) error {

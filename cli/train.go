@@ -22,6 +22,7 @@ import (
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
+	"github.com/clustergym/clustergym/train/compare"
 )
 
 type trainOptions struct {
@@ -146,7 +147,10 @@ type trained struct {
 	Of       int            `json:"of"`
 	Stopped  bool           `json:"stopped"` // stopped before the last update
 	Last     *train.Metrics `json:"last,omitempty"`
+	Kept     *compare.Best  `json:"kept,omitempty"` // by validation; nil before the first
+	Why      string         `json:"why,omitempty"`  // the run keeps nothing better than its prior, and what to try
 	again    []string       // flags of eval for the scenarios; nil if no flags name them
+	run      *compare.Run
 }
 
 func runTrain(ctx context.Context, a *app, opts trainOptions) error {
@@ -197,7 +201,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 			last := *m
 			result.Last, result.Updates = &last, m.Update
 			bar.Set(int64(m.Update))
-			bar.Note(note(m))
+			bar.Note(note(m, cfg.Reward))
 		},
 	}
 	if pool != nil {
@@ -208,14 +212,19 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	if err != nil {
 		return nil, err
 	}
+	if result.run, err = compare.Read(result.Dir); err != nil {
+		return nil, err
+	}
+	result.Kept, result.Why = result.run.Best(), whyNothing(result.run)
 	return result, nil
 }
 
-// note returns the text of the progress line for an update.
-func note(m *train.Metrics) string {
-	text := fmt.Sprintf("relJCT %.3f  departs %.0f %%", m.Relative, 100*m.Departs)
+// note returns the text of the progress line for an update of a run that learns by a reward.
+func note(m *train.Metrics, reward string) string {
+	what, unit := train.Compared(reward)
+	text := fmt.Sprintf("%s %.3f of the prior's  departs %.0f %%", what, m.Relative, 100*m.Departs)
 	if m.Relative == 0 {
-		text = fmt.Sprintf("%d labels  saves %+.3f job-h a choice", m.Choices, m.Unseen)
+		text = fmt.Sprintf("%d labels  saves %+.3f %s a choice", m.Choices, m.Unseen, unit)
 	}
 	if m.Best != 0 {
 		text += fmt.Sprintf("  against the best %.3f", m.Best)
@@ -322,11 +331,14 @@ func (r *trained) print(a *app) error {
 		return a.PrintJSON(r)
 	}
 	a.Printf("%s: %d of %d updates on %s", r.Dir, r.Updates, r.Of, r.Scenario)
-	if r.Last != nil {
-		a.Printf(", %s", note(r.Last))
-	}
 	if r.Updates < r.Of && !r.Stopped {
 		a.Printf("; ended early, see train.patience")
+	}
+	if text := keptText(r.run); text != "" {
+		a.Printf("; %s", text)
+	}
+	if r.Why != "" {
+		a.Printf("\nwhy:         %s", r.Why)
 	}
 	learned := r.Dir
 	if checkpoints.IsBundle(filepath.Join(r.Dir, train.FromName)) {

@@ -47,8 +47,8 @@ func Glossary() []Term {
 		{"choices", "train/choices", "decisions", "among several candidates, of the update's windows: all, or those that have labels"},
 		{"learned", "train/learned", "decisions", "learned from: of these, or of all with labels so far"},
 		{"departs", "train/departs", "share", "of the update's decisions that were not the prior's own"},
-		{"return", "train/return", "job-hours",
-			"mean over episodes of the sum of rewards, by default the negative sum of completion times; higher is better"},
+		{"return", "train/return", "reward units",
+			"mean over episodes of the sum of rewards, by default the negative sum of completion times in job-hours; higher is better"},
 		{"relative_jct", "train/relative_jct", "ratio",
 			"mean JCT, or what else train.reward compares, of the sampled policy over the prior's on the same windows; lower is better"},
 		{"against", "train/against/" + tagBaseline, "ratio",
@@ -70,11 +70,11 @@ func Glossary() []Term {
 			"relative_jct, on the validation windows, of the policy that the run began with; only update 1 has it"},
 		{"agree", "update/agree", "share",
 			"of labelled decisions at which the greedy policy takes the candidate that saves most, before their last epoch's step"},
-		{"value", "update/value", "job-hours",
+		{"value", "update/value", "reward units",
 			"that the greedy policy's candidates save there, mean over labelled decisions; higher is better"},
-		{"unseen", "update/unseen", "job-hours",
+		{"unseen", "update/unseen", "reward units",
 			"the same over the decisions labelled for this update, before it learns from them; higher is better"},
-		{"scale", "update/scale", "job-hours", "that a candidate saves or loses, mean over candidates that make a difference"},
+		{"scale", "update/scale", "reward units", "that a candidate saves or loses, mean over candidates that make a difference"},
 		{"entropy", "update/entropy", "nats", "of a decision, mean over the last epoch"},
 		{"kl", "update/kl", "nats", "divergence of the policy from the one that played, mean over the last epoch's decisions"},
 		{"clipped", "update/clipped", "share", "of the last epoch's decisions whose probability ratio left the clip range"},
@@ -85,8 +85,8 @@ func Glossary() []Term {
 			"deviations of what it learns"},
 
 		{"", tagDecisions, "decisions", "environment decisions since the run began: the sum of train/choices"},
-		{"", tagReturns, "job-hours", "the return of each of the update's episodes: a histogram"},
-		{"", tagAdvantages, "job-hours", "what each decision learned from was worth beside the prior's, or its other candidates " +
+		{"", tagReturns, "reward units", "the return of each of the update's episodes: a histogram"},
+		{"", tagAdvantages, "reward units", "what each decision learned from was worth beside the prior's, or its other candidates " +
 			"were, before scaling; with train.against as a fraction of the best baseline's cost: a histogram"},
 		{"", tagProbabilities, "probability", "of each decision learned from, when it was drawn: a histogram"},
 		{"", tagWeights + "PART", "weight", "parameters of a part of the network, at every checkpoint: a histogram; the parts are " +

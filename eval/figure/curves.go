@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Curves draws learning curves: X is the number of updates, Y the mean JCT relative to the prior's. A line at 1 stands for the
-// prior. The points are validations; they have the colour of the line with the same name, or their own.
-func Curves(lines []Line, points []Line) (*Figure, error) {
+// Curves draws learning curves: X is the number of updates, Y what the word names, such as the mean JCT, relative to the prior's. A
+// line at 1 stands for the prior. The points are validations; they have the colour of the line with the same name, or their own.
+func Curves(what string, lines []Line, points []Line) (*Figure, error) {
 	if len(lines)+len(points) == 0 {
 		return nil, fmt.Errorf("draw learning curves: no lines")
 	}
@@ -22,8 +22,8 @@ func Curves(lines []Line, points []Line) (*Figure, error) {
 		return nil, fmt.Errorf("draw learning curves: %w", err)
 	}
 	of, entries := curveEntries(lines, points)
-	return withLegend("Learning curves: mean JCT relative to the prior's over updates", column, entries, func() []panel {
-		p := box.relative()
+	return withLegend("Learning curves: "+what+" relative to the prior's over updates", column, entries, func() []panel {
+		p := box.relative(what)
 		for i := range lines {
 			p.Add(path{lines[i].X, lines[i].Y, solid(i)})
 		}
@@ -79,14 +79,14 @@ func solid(i int) draw.LineStyle {
 	return l
 }
 
-// relative returns an empty plot of costs relative to the prior's over updates, with some space above and below the points and a
+// relative returns an empty plot of what the word names relative to the prior's over updates, with some space above and below the points and a
 // line at 1.
-func (b *bounds) relative() *plot.Plot {
+func (b *bounds) relative(what string) *plot.Plot {
 	pad := max(.06*(b.yhi-b.ylo), .02)
 	ylo, yhi := b.ylo-pad, b.yhi+pad
 	p := newPlot()
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = b.xlo, b.xhi, ylo, yhi
-	p.X.Label.Text, p.Y.Label.Text = "update", "mean JCT / prior’s"
+	p.X.Label.Text, p.Y.Label.Text = "update", what+" / prior’s"
 	x, y := numberTicks(b.xlo, b.xhi, 6, ""), numberTicks(ylo, yhi, 6, "")
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(x), plot.ConstantTicks(y)
 	p.Add(grid{x, y}, path{[]float64{b.xlo, b.xhi}, []float64{1, 1}, draw.LineStyle{Color: grey, Width: .7}})

@@ -89,10 +89,10 @@ func all(t testing.TB) map[string]*Figure {
 		{"fifo", []float64{0, 60, 60, 86400}, []float64{.25, .5, .75, 1}}, {names[1], []float64{5}, []float64{.5}},
 	})
 	keep("cdf", f, err)
-	f, err = Curves([]Line{{"a", []float64{0, 1, 2}, []float64{1.2, .9, .8}}},
+	f, err = Curves("mean JCT", []Line{{"a", []float64{0, 1, 2}, []float64{1.2, .9, .8}}},
 		[]Line{{"a", []float64{0, 2}, []float64{1.1, .85}}, {"b", []float64{1}, []float64{1}}})
 	keep("curves", f, err)
-	f, err = Search([]Line{{names[1], []float64{0, 5, 15, 40}, []float64{1, .97, .95, .94}}, {"b", []float64{0, 40}, []float64{1, .96}}},
+	f, err = Search("mean JCT", []Line{{names[1], []float64{0, 5, 15, 40}, []float64{1, .97, .95, .94}}, {"b", []float64{0, 40}, []float64{1, .96}}},
 		[]Line{{"c", []float64{0, 5}, []float64{1, 1.05}}, {"d", []float64{0, 5, 15}, []float64{1, .99, 1.01}}}, "stopped at a rung")
 	keep("search", f, err)
 	f, err = Timeline(names, []eval.Timeline{eval.NewTimeline(fifo, until, 700), lent})
@@ -243,7 +243,7 @@ func TestNoDataPanics(t *testing.T) {
 		case 0:
 			f, err = CDF(lines)
 		case 1:
-			f, err = Curves(lines, rapid.SliceOfN(line, 0, 3).Draw(t, "points"))
+			f, err = Curves("mean JCT", lines, rapid.SliceOfN(line, 0, 3).Draw(t, "points"))
 		default:
 			var names []string
 			var diffs []eval.Difference

@@ -34,7 +34,7 @@ func TestNamesFit(t *testing.T) {
 		})
 	}
 	cdf, err1 := CDF(lines)
-	curves, err2 := Curves(lines, nil)
+	curves, err2 := Curves("mean JCT", lines, nil)
 	timeline, err3 := Timeline(names, series)
 	differences, err4 := Differences(names, make([]eval.Difference, len(names)), "s")
 	for i, f := range []*Figure{cdf, curves, timeline, differences} {
@@ -176,7 +176,7 @@ func TestBadDataIsRefused(t *testing.T) {
 	one := []float64{1}
 	nan := []float64{math.NaN()}
 	cdf := func(x, y []float64) error { _, err := CDF([]Line{{"a", x, y}}); return err }
-	curves := func(x, y []float64) error { _, err := Curves(nil, []Line{{"a", x, y}}); return err }
+	curves := func(x, y []float64) error { _, err := Curves("mean JCT", nil, []Line{{"a", x, y}}); return err }
 	timeline := func(until time.Duration, waiting, need []float64) error {
 		_, err := Timeline([]string{"a"}, []eval.Timeline{{
 			Until: until, Waiting: waiting, Queue: one, Held: one, Open: one, Lent: one, Need: need,
@@ -188,7 +188,7 @@ func TestBadDataIsRefused(t *testing.T) {
 		return err
 	}
 	_, none := CDF(nil)
-	_, nothing := Curves(nil, nil)
+	_, nothing := Curves("mean JCT", nil, nil)
 	cases := []struct {
 		name string
 		err  error

@@ -45,7 +45,7 @@ type Section struct {
 type Curve struct {
 	Policy string
 	Update []int
-	// Train is the mean JCT of the sampled policy at each update, relative to the prior's.
+	// Train is the mean JCT, or the cost by the reward that was trained, of the sampled policy at each update, relative to the prior's.
 	Train      []float64
 	Validation []Point
 }
@@ -53,7 +53,7 @@ type Curve struct {
 // Point is a validation result.
 type Point struct {
 	X int     // the update
-	Y float64 // mean JCT relative to the prior's
+	Y float64 // as Curve.Train
 }
 
 // Write writes the page. It returns an error if the schedules of a section have different jobs or clusters.

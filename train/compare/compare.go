@@ -20,6 +20,7 @@ type Comparison struct {
 	Groups []Group `json:"groups"`
 	// Eval is the command that compares the runs with an update on test windows.
 	Eval string `json:"eval"`
+	what string // the first run's validation is of: see train.Compared
 }
 
 // Row is one run of a comparison.
@@ -83,6 +84,7 @@ func Runs(list []*Run) (*Comparison, error) {
 	}
 	c.group(all)
 	c.Eval = c.command()
+	c.what, _ = train.Compared(list[0].Recipe.Train.Reward)
 	return c, nil
 }
 

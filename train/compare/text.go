@@ -135,7 +135,7 @@ func (c *Comparison) notes() []string {
 	if c.Eval == "" {
 		return notes
 	}
-	return append(notes, "The column validation is the completion time relative to the prior's, mean over the validation windows,\n"+
+	return append(notes, "The column validation is the "+c.what+" relative to the prior's, mean over the validation windows,\n"+
 		"of the policy that the run keeps: that after the given update, where 0 stands for the prior or the policy that\n"+
 		"the run began with. Each run chose by this figure, so it flatters. This command compares them on test windows:\n\n    "+
 		c.Eval)
