@@ -65,7 +65,7 @@ func runCompare(a *app, opts compareOptions, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := compare.Runs(list)
+	c, err := compare.Runs(list, next)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestCompareShowsRuns(t *testing.T) {
 	s := must(t, "compare", "runs/one", "runs/two", "runs/three", "runs/eval", "--plot", "curves.svg")
 	contains(t, s.talk, "warning: runs/eval: no run")
 	contains(t, s.out, "run    seed    done", "one    1     2 of 2", "three  2     0 of 2", "one, two  1, 2", "Not finished: three.",
-		"clustergym eval --scenario embedded-small-v1 --policies prior,runs/one,runs/two --baseline prior")
+		"clustergym eval --scenario runs/one --policies prior,runs/one,runs/two --baseline prior")
 	contains(t, read(t, "curves.svg"), "<svg", ">one<", ">two<")
 	var got struct {
 		Settings []string

@@ -9,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/agents/export"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/train"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 type exportOptions struct {
@@ -64,8 +66,9 @@ explains how.`,
 
 // exported is the result of export.
 type exported struct {
-	Policy string `json:"policy"` // its name
-	Out    string `json:"out"`
+	Policy string   `json:"policy"` // its name
+	Out    string   `json:"out"`
+	taught []string // the scenarios whose training splits teach what the policy begins with; nil if it begins with nothing
 }
 
 func runExport(a *app, opts exportOptions) error {
@@ -76,8 +79,15 @@ func runExport(a *app, opts exportOptions) error {
 	if a.JSON {
 		return a.PrintJSON(result)
 	}
-	a.Printf("policy %s: %s\ntry it:  clustergym plan --example > cluster.json\n"+
-		"         clustergym plan --snapshot cluster.json --policy %s\n", result.Policy, result.Out, result.Out)
+	a.Printf("policy %s: %s\ntry it:  %s > cluster.json\n", result.Policy, result.Out, next("plan", "--example"))
+	asked := []string{"--policy", named(result.Out, nil)}
+	if result.taught != nil {
+		file := filepath.Join(opts.run, "beliefs.json")
+		a.Printf("         %s\n", next("beliefs", "--scenario", result.taught[0], "--save", file))
+		asked = append(asked, "--beliefs", file)
+	}
+	a.Printf("         %s\n", next(append([]string{"plan", "--snapshot", "cluster.json"}, asked...)...))
+	a.Printf("serve:   %s\n", next(append([]string{"serve"}, asked...)...))
 	return nil
 }
 
@@ -111,5 +121,18 @@ func exportRun(a *app, opts exportOptions) (*exported, error) {
 	if err := export.Save(out, p, "clustergym "+version, training, key); err != nil {
 		return nil, err
 	}
-	return &exported{p.Name, out}, nil
+	return &exported{p.Name, out, taughtBy(opts.run, p.Prior)}, nil
+}
+
+// taughtBy returns the scenarios of a run whose prior begins with what their training splits teach.
+func taughtBy(run, prior string) []string {
+	needs, err := baselines.Fits(prior)
+	if err != nil || !needs.Learned && !needs.Speeds {
+		return nil
+	}
+	r, err := readRecipe(run)
+	if err != nil {
+		return nil
+	}
+	return recipe.Names(run, r.Scenarios)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	onnxrun "github.com/clustergym/clustergym/internal/onnx/run"
+	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -98,7 +99,8 @@ func runExportONNX(a *app, opts *exportONNXOptions) error {
 	t := &result.Trial
 	a.Printf("policy %s: %s\ntrial:   %d rounds of %s; it departed from the prior in %d\n"+
 		"try it:  %s\n", result.Policy, result.Out, t.Rounds, t.Scenario, t.Other,
-		next("eval", "--scenario", opts.scenario.Name, "--policies", "prior,"+result.Out, "--baseline", "prior"))
+		next(slices.Concat([]string{"eval", "--scenario", opts.scenario.Name}, opts.scenario.Again(), []string{
+			"--policies", list([]string{policy.Prior, named(result.Out, []string{policy.Prior})}), "--baseline", policy.Prior})...))
 	return nil
 }
 
@@ -144,7 +146,7 @@ func exportONNX(opts *exportONNXOptions) (*exportedONNX, error) {
 	if err := c.Save(opts.out, "clustergym "+version, opts.training(src), key); err != nil {
 		return nil, err
 	}
-	return &exportedONNX{exported{name, opts.out}, c.Digest(), tried}, nil
+	return &exportedONNX{exported{Policy: name, Out: opts.out}, c.Digest(), tried}, nil
 }
 
 // training returns what is recorded of the policy's training.

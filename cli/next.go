@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"encoding/csv"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/scenario"
 )
 
 // program is how the user calls this program. Main sets it.
@@ -30,6 +35,39 @@ func next(words ...string) string {
 		quoted = append(quoted, quote(word))
 	}
 	return strings.Join(quoted, " ")
+}
+
+// rivals returns rules to compare a learned policy with in scenarios: those that can play all of them.
+func rivals(scenarios []*scenario.Scenario) []string {
+	for _, s := range scenarios {
+		if !s.Estimated() {
+			return []string{"fifo", "sjfskip" + baselines.KnowSuffix, "srtf" + baselines.KnowSuffix, "las"}
+		}
+	}
+	return []string{"fifo", "sjfskip", "srtf", "las"}
+}
+
+// tested reports whether all scenarios have test windows.
+func tested(scenarios []*scenario.Scenario) bool {
+	return !slices.ContainsFunc(scenarios, func(s *scenario.Scenario) bool { return len(s.Window.Test) == 0 })
+}
+
+// named returns the policy of a folder as commands take it among others: with a name of its own if the folder's last element is the
+// name of one of them, or if the path contains an equals sign, before which the name of a policy would stand.
+func named(dir string, others []string) string {
+	if base := filepath.Base(filepath.Clean(dir)); strings.Contains(dir, "=") || slices.Contains(others, base) {
+		return "learned=" + dir
+	}
+	return dir
+}
+
+// list returns what a flag takes that lists values.
+func list(values []string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(values) // to memory: it never fails
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // plainWord matches words that no shell changes.

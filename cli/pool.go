@@ -198,7 +198,7 @@ func (p *workerPool) begin() error {
 		}
 	}
 	if p.listen.Host != "" || p.access.URL != "" {
-		p.say("workers: clustergym worker --connect %s", p.elsewhere())
+		p.say("workers: %s", next("worker", "--connect", p.elsewhere()))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,8 +20,10 @@ import (
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
+	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 	"github.com/clustergym/clustergym/train/compare"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 type trainOptions struct {
@@ -163,9 +164,18 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 	}
 	if result.Stopped {
 		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d: "+
-			"go on with %s", result.Updates, result.Of, next("train", "--resume", "--dir", result.Dir)))
+			"go on with %s", result.Updates, result.Of, next(opts.resumed(result.Dir)...)))
 	}
 	return nil
+}
+
+// resumed returns the command that goes on with the run in dir.
+func (o *trainOptions) resumed(dir string) []string {
+	words := []string{"train", "--resume", "--dir", dir}
+	if o.labels != "" {
+		words = append(words, "--labels", o.labels)
+	}
+	return words
 }
 
 // trainRun trains and shows its progress. The first signal stops the training after the update in progress.
@@ -269,7 +279,9 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 		return nil, train.Config{}, nil, err
 	}
 	if before != nil && len(own) == 0 {
-		o.again = againFlags(before.Scenarios)
+		if names := recipe.Names(o.dir, before.Scenarios); names != nil {
+			o.again = []string{"--scenario", strings.Join(names, ",")}
+		}
 		return before.Scenarios, settings.Train, from, nil
 	}
 	names := cmp.Or(o.scenario.Name, settings.Scenario)
@@ -295,23 +307,6 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 		all = append(all, s)
 	}
 	return all, settings.Train, from, nil
-}
-
-// againFlags returns flags of eval that name the scenarios, nil if they are not all built in, as they are.
-func againFlags(scenarios []*scenario.Scenario) []string {
-	var names []string
-	for _, s := range scenarios {
-		builtIn, err := scenario.Load(s.Name)
-		if err != nil {
-			return nil
-		}
-		var is, was strings.Builder
-		if err := errors.Join(s.Write(&is), builtIn.Write(&was)); err != nil || is.String() != was.String() {
-			return nil
-		}
-		names = append(names, s.Name)
-	}
-	return []string{"--scenario", strings.Join(names, ",")}
 }
 
 // splitSets separates settings of scenarios from others.
@@ -340,14 +335,15 @@ func (r *trained) print(a *app) error {
 	if r.Why != "" {
 		a.Printf("\nwhy:         %s", r.Why)
 	}
-	learned := r.Dir
-	if checkpoints.IsBundle(filepath.Join(r.Dir, train.FromName)) {
-		learned = "from=" + filepath.Join(r.Dir, train.FromName) + "," + r.Dir
+	policies := append(rivals(r.run.Recipe.Scenarios), policy.Prior)
+	if from := filepath.Join(r.Dir, train.FromName); r.run.Recipe.From != nil && checkpoints.IsBundle(from) {
+		policies = append(policies, "from="+from)
 	}
+	policies = append(policies, named(r.Dir, policies))
 	a.Printf("\ncheckpoints: %s\n", filepath.Join(r.Dir, "checkpoints"))
-	if r.again != nil {
-		rivals := []string{"--policies", "fifo,sjfskip,srtf,las,prior," + learned, "--baseline", "prior"}
-		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again, rivals)...))
+	if r.again != nil && tested(r.run.Recipe.Scenarios) {
+		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again,
+			[]string{"--policies", list(policies), "--baseline", policy.Prior})...))
 	}
 	a.Printf("export:      %s\n", next("export", "--run", r.Dir))
 	return nil

@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/train/ensemble"
+	"github.com/clustergym/clustergym/train/recipe"
 	"github.com/clustergym/clustergym/train/runtimes"
 	"github.com/clustergym/clustergym/train/speeds"
 )
@@ -147,9 +149,21 @@ func runTrainBeliefs(ctx context.Context, a *app, opts beliefsOptions) error {
 		a.Printf("  %s, %d jobs: age %.3f, %.0f %%; history %.3f, %.0f %%; learned %.3f, %.0f %%\n", s.Scenario, s.Age.Jobs,
 			s.Age.Likelihood, 100*s.Age.Inside, s.History.Likelihood, 100*s.History.Inside, s.Learned.Likelihood, 100*s.Learned.Inside)
 	}
-	a.Printf("evaluate: %s\n", next("eval", "--scenario", scenarios[0].Name,
-		"--policies", "fjf,sjfskip,sjfskip+know:seen=training:time=learned:from="+filepath.ToSlash(opts.dir)))
+	rule := "sjfskip"
+	if !scenarios[0].Estimated() {
+		rule += baselines.KnowSuffix
+	}
+	opts.suggest(a, scenarios, "fjf", rule, "sjfskip+know:seen=training:time=learned:from="+filepath.ToSlash(opts.dir))
 	return nil
+}
+
+// suggest prints the command that compares policies of which the last uses the network with the second one.
+func (o *beliefsOptions) suggest(a *app, scenarios []*scenario.Scenario, policies ...string) {
+	names := recipe.Names(o.dir, scenarios)
+	if names == nil || !tested(scenarios[:1]) {
+		return
+	}
+	a.Printf("evaluate: %s\n", next("eval", "--scenario", names[0], "--policies", list(policies), "--baseline", policies[len(policies)-2]))
 }
 
 // follow returns options of a run that show its progress, and a function that ends this and returns the error of the command.
@@ -162,12 +176,8 @@ func (o *beliefsOptions) follow(a *app, members, epochs int) (fit ensemble.Optio
 	return fit, func(err error) error {
 		bar.Finish()
 		if errors.Is(err, context.Canceled) {
-			what := ""
-			if o.what == whatSpeeds {
-				what = " --what " + o.what
-			}
-			return cmdline.Fail(cmdline.CodeInterrupted,
-				fmt.Errorf("stopped: go on with clustergym train beliefs%s --resume --dir %s", what, o.dir))
+			return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped: go on with %s",
+				next("train", "beliefs", "--what", o.what, "--resume", "--dir", o.dir)))
 		}
 		return err
 	}

@@ -52,7 +52,6 @@ func runTrainSpeeds(ctx context.Context, a *app, opts beliefsOptions) error {
 			s.Fit.Error, 100*s.Fit.Inside, s.Learned.Error, 100*s.Learned.Inside)
 	}
 	const policy = "srsf+menu+move+know:speed="
-	a.Printf("evaluate: %s\n", next("eval", "--scenario", scenarios[0].Name,
-		"--policies", policy+"fit,"+policy+"learned:speeds="+filepath.ToSlash(opts.dir)))
+	opts.suggest(a, scenarios, policy+"fit", policy+"learned:speeds="+filepath.ToSlash(opts.dir))
 	return nil
 }

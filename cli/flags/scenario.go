@@ -50,6 +50,14 @@ func Keys(settings any, prefix string) []string {
 	return keys
 }
 
+// Again returns the flags that make the same settings.
+func (o *Scenario) Again() (words []string) {
+	for _, set := range o.Sets {
+		words = append(words, "--set", strings.TrimPrefix(set, ScenarioPrefix))
+	}
+	return words
+}
+
 // Load reads the scenario. The settings may omit the prefix "scenario.". An unknown name is a usage error.
 func (o *Scenario) Load() (*scenario.Scenario, error) {
 	sets := make([]string, len(o.Sets))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // Comparison compares runs.
@@ -18,7 +19,7 @@ type Comparison struct {
 	Runs     []Row    `json:"runs"`     // in the order given
 	// Groups are the runs that differ only in train.seed, groups of a single run left out.
 	Groups []Group `json:"groups"`
-	// Eval is the command that compares the runs with an update on test windows.
+	// Eval is the command that compares the runs with an update on test windows, "" if there is none.
 	Eval string `json:"eval"`
 	what string // the first run's validation is of: see train.Compared
 }
@@ -39,8 +40,9 @@ type Row struct {
 	Other []string `json:"other,omitempty"`
 }
 
-// Runs compares runs, of which there must be one or more. It returns an error if a run occurs twice.
-func Runs(list []*Run) (*Comparison, error) {
+// Runs compares runs, of which there must be one or more. The function line makes a command line of the words of a command. Runs
+// returns an error if a run occurs twice.
+func Runs(list []*Run, line func(words ...string) string) (*Comparison, error) {
 	all := make([][]setting, len(list))
 	c := &Comparison{}
 	var workloads []string // distinct ones
@@ -83,7 +85,9 @@ func Runs(list []*Run) (*Comparison, error) {
 		}
 	}
 	c.group(all)
-	c.Eval = c.command()
+	if words := c.command(list); words != nil {
+		c.Eval = line(words...)
+	}
 	c.what, _ = train.Compared(list[0].Recipe.Train.Reward)
 	return c, nil
 }
@@ -147,29 +151,37 @@ func (c *Comparison) name() {
 	}
 }
 
-// command returns the command that compares the runs on test windows, "" if no run has made an update.
-func (c *Comparison) command() string {
-	var scenarios, policies []string
+// command returns the words of the command that compares the runs on test windows; nil if no run has made an update, or if no command
+// can name their scenarios.
+func (c *Comparison) command(list []*Run) []string {
+	var known, scenarios, policies []string
 	for i := range c.Runs {
 		r := &c.Runs[i]
 		if r.Updates == 0 {
 			continue
 		}
 		names, _, _ := strings.Cut(r.Scenario, " ")
-		for name := range strings.SplitSeq(names, ",") {
-			if !slices.Contains(scenarios, name) {
-				scenarios = append(scenarios, name)
+		if !slices.Contains(known, names) {
+			own := recipe.Names(r.Dir, list[i].Recipe.Scenarios)
+			if own == nil {
+				return nil
+			}
+			known = append(known, names)
+			for _, name := range own {
+				if !slices.Contains(scenarios, name) {
+					scenarios = append(scenarios, name)
+				}
 			}
 		}
 		policy := r.Dir
-		if r.Name != filepath.Base(filepath.Clean(r.Dir)) {
-			policy = r.Name + "=" + r.Dir
+		if r.Name != filepath.Base(filepath.Clean(r.Dir)) || strings.Contains(r.Dir, "=") { // a name would stand before it
+			policy = strings.ReplaceAll(r.Name, "=", "-") + "=" + r.Dir
 		}
 		policies = append(policies, policy)
 	}
 	if len(policies) == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("clustergym eval --scenario %s --policies prior,%s --baseline prior", strings.Join(scenarios, ","),
-		strings.Join(policies, ","))
+	return []string{"eval", "--scenario", strings.Join(scenarios, ","), "--policies", "prior," + strings.Join(policies, ","),
+		"--baseline", "prior"}
 }

@@ -118,12 +118,14 @@ func tables(t *testing.T) *Comparison {
 	} {
 		list = append(list, m.write(t, root))
 	}
-	c, err := Runs(list)
+	c, err := Runs(list, line)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
+
+func line(words ...string) string { return "clustergym " + strings.Join(words, " ") }
 
 // TestTables compares the tables with those in testdata.
 func TestTables(t *testing.T) {
@@ -169,7 +171,7 @@ func TestMetricsByBaseline(t *testing.T) {
 		}
 		list = append(list, m.write(t, root))
 	}
-	c, err := Runs(list)
+	c, err := Runs(list, line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func TestGroupsAreOfSeedsAlone(t *testing.T) {
 		t.Errorf("group %+v, interval %v, want %v ± %v", g, g.Interval, mean, half)
 	}
 	root := t.TempDir()
-	two, err := Runs([]*Run{seeded("a", 1, 0.9).write(t, root), seeded("b", 2, 0.8).write(t, root)})
+	two, err := Runs([]*Run{seeded("a", 1, 0.9).write(t, root), seeded("b", 2, 0.8).write(t, root)}, line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +215,7 @@ func TestGroupsAreOfSeedsAlone(t *testing.T) {
 func TestRunsWithOneName(t *testing.T) {
 	root := t.TempDir()
 	a, b := seeded("a/run", 1, 0.9).write(t, root), seeded("b/run", 2, 0.8).write(t, root)
-	c, err := Runs([]*Run{a, b})
+	c, err := Runs([]*Run{a, b}, line)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +228,7 @@ func TestRunsWithOneName(t *testing.T) {
 	}
 	again := *a
 	again.Dir += "/"
-	if _, err := Runs([]*Run{a, &again}); err == nil || !strings.Contains(err.Error(), "given twice") {
+	if _, err := Runs([]*Run{a, &again}, line); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Errorf("one run twice: error %v", err)
 	}
 }

@@ -57,6 +57,30 @@ func Seen(workloads []Workload) []checkpoints.Period {
 // folderKey is the key, behind those of a scenario, for the folder of the scenario's file: there are the files that it names.
 const folderKey = "folder"
 
+// Names returns what commands may name to get the scenarios of the run in dir: their own names if all are built in, as they are, or
+// the folder of the run if it has one. It returns nil for several that are not all built in.
+func Names(dir string, scenarios []*scenario.Scenario) (names []string) {
+	for _, s := range scenarios {
+		if !builtIn(s) {
+			if len(scenarios) > 1 {
+				return nil
+			}
+			return []string{dir}
+		}
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func builtIn(s *scenario.Scenario) bool {
+	own, err := scenario.Load(s.Name)
+	if err != nil || own.Folder() != "" {
+		return false
+	}
+	var is, was strings.Builder
+	return errors.Join(s.Write(&is), own.Write(&was)) == nil && is.String() == was.String()
+}
+
 // Text returns the recipe that consists of the settings and the scenarios.
 func Text(settings any, scenarios []*scenario.Scenario) ([]byte, error) {
 	var b bytes.Buffer
