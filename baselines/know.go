@@ -188,7 +188,8 @@ func (g Given) Beliefs(name string) (inner string, beliefs func() *Beliefs, err 
 	}
 	begin, err := g.before(k)
 	if err != nil {
-		return name, nil, fmt.Errorf("policy %q: %s: option seen: %w; plan, whatif and serve take it from a file, with --beliefs", name, KnowSuffix, err)
+		return name, nil, fmt.Errorf("policy %q: %s: option seen: %w; plan, whatif and serve take it from a file, with --beliefs",
+			name, KnowSuffix, err)
 	}
 	return inner, func() *Beliefs { return &Beliefs{knowing: *k, before: begin} }, nil
 }

@@ -88,7 +88,8 @@ A gate is a YAML file of bounds, each with its reason:
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEval(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, YAML files or folders of runs, commas between")
+	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil,
+		"built-in scenarios, see scenario ls, YAML files or folders of runs, commas between")
 	f.StringArrayVar(&opts.sets, "set", nil, "change the scenarios: key=value, such as cluster.servers=16; repeatable")
 	f.StringSliceVarP(&opts.policies, "policies", "p", nil, "the policies to compare, separated by commas")
 	f.StringVar(&opts.baseline, "baseline", "sjfskip",

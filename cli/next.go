@@ -52,8 +52,8 @@ func tested(scenarios []*scenario.Scenario) bool {
 	return !slices.ContainsFunc(scenarios, func(s *scenario.Scenario) bool { return len(s.Window.Test) == 0 })
 }
 
-// named returns the policy of a folder as commands take it among others: with a name of its own if the folder's last element is the
-// name of one of them, or if the path contains an equals sign, before which the name of a policy would stand.
+// named returns the policy of a folder as commands take it among others: with a name of its own if the folder's last element is
+// the name of one of them, or if the path contains an equals sign, before which the name of a policy would stand.
 func named(dir string, others []string) string {
 	if base := filepath.Base(filepath.Clean(dir)); strings.Contains(dir, "=") || slices.Contains(others, base) {
 		return "learned=" + dir

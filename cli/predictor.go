@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,10 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 		return a.PrintJSON(result)
 	}
 	a.Printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
-	a.Printf("compare:  clustergym-studies predictor compare --scenario %s --predictors %s,group-median\n",
-		opts.scenario.Name, opts.out)
+	if tested([]*scenario.Scenario{s}) {
+		const rule = "spjf:predictor="
+		a.Printf("evaluate: %s\n", next(slices.Concat([]string{"eval", "--scenario", opts.scenario.Name}, opts.scenario.Again(),
+			[]string{"--policies", list([]string{"fjf", rule + "group-median", rule + opts.out}), "--baseline", "fjf"})...))
+	}
 	return nil
 }

@@ -25,6 +25,9 @@ const learnsAll = "train.prior=srsf+know:speed=fit:seen=training"
 // TestPrintedCommandsRun trains in each setting and checks that every command that is printed then runs as printed, and so does every
 // command that one of these prints.
 func TestPrintedCommandsRun(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("it trains small teams, which takes ten seconds")
+	}
 	for _, c := range []struct {
 		name  string
 		train []string
@@ -81,6 +84,9 @@ func ownTrace(t *testing.T) {
 
 // TestOtherPrintedCommandsRun checks the commands that commands print which train nothing, or no team.
 func TestOtherPrintedCommandsRun(t *testing.T) {
+	if testing.Short() || underRace {
+		t.Skip("it trains small teams, which takes ten seconds")
+	}
 	t.Chdir(t.TempDir())
 	ownTrace(t)
 	p := printed{t: t}
@@ -91,6 +97,9 @@ func TestOtherPrintedCommandsRun(t *testing.T) {
 	}
 	p.follow(must(t, "train", "beliefs", "--what", "speeds", "-s", "my data/untold.yaml", "--dir", "speeds", "--set", "speeds.hidden=4",
 		"--set", "speeds.epochs=1", "--set", "speeds.members=1"), cmdline.CodeOK, "evaluate:")
+	p.follow(must(t, slices.Concat([]string{"train", "--from", "released", "-s", "my data/own.yaml", "--dir", "runs/more"},
+		smallTraining)...), cmdline.CodeOK, "evaluate:", "from=runs/more/from/policy")
+	p.follow(must(t, "predictor", "fit", "-s", "my data/untold.yaml", "--out", "mine.predictor"), cmdline.CodeOK, "evaluate:")
 	p.follow(must(t, "export", "onnx", "-s", "my data/own.yaml", "--set", "seeds=[1]", "--prior", "sjfskip", "--model", scorer(t, 0, 0),
 		"--out", "policies/x=y"), cmdline.CodeOK, "try it:")
 	p.follow(must(t, "demo", "--updates", "1"), cmdline.CodeOK, "1/2 train:", "2/2 compare:", "play:")

@@ -163,7 +163,8 @@ func (o *beliefsOptions) suggest(a *app, scenarios []*scenario.Scenario, policie
 	if names == nil || !tested(scenarios[:1]) {
 		return
 	}
-	a.Printf("evaluate: %s\n", next("eval", "--scenario", names[0], "--policies", list(policies), "--baseline", policies[len(policies)-2]))
+	a.Printf("evaluate: %s\n", next("eval", "--scenario", names[0], "--policies", list(policies),
+		"--baseline", policies[len(policies)-2]))
 }
 
 // follow returns options of a run that show its progress, and a function that ends this and returns the error of the command.

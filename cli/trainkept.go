@@ -61,8 +61,8 @@ func lessonsOf(metrics []train.Metrics) (l lessons) {
 	return l
 }
 
-// whyNothing says why the weights of a run are no better than its prior, as far as its metrics tell, and what to try. It returns "" if
-// they are better, or before the first validation.
+// whyNothing says why the weights of a run are no better than its prior, as far as its metrics tell, and what to try. It returns
+// "" if they are better, or before the first validation.
 func whyNothing(r *compare.Run) string {
 	if best := r.Best(); best == nil || best.JCT < 1 {
 		return ""
@@ -73,20 +73,20 @@ func whyNothing(r *compare.Run) string {
 	case l.drawn > 0 && l.departs == 0:
 		return "the team no longer departs from its prior; try --set train.entropy=0.1, or labels first (train.expert)"
 	case l.drawn > 0:
-		return fmt.Sprintf("its own decisions, %.0f %% of all, cost more than its prior's; try more updates, a lower train.rate, or labels "+
-			"first (train.expert)", 100*l.departs)
+		return fmt.Sprintf("its own decisions, %.0f %% of all, cost more than its prior's; try more updates, a lower train.rate, or "+
+			"labels first (train.expert)", 100*l.departs)
 	case l.labels == 0:
 		return "no decision with more than one option was labelled; try --set train.label=0.3, or a scenario with more load"
 	case l.scale == 0:
-		return fmt.Sprintf("at none of %d labelled decisions does an option save or cost anything; try a scenario with more load, or more "+
-			"options (--set train.candidates=24)", l.labels)
+		return fmt.Sprintf("at none of %d labelled decisions does an option save or cost anything; try a scenario with more load, or "+
+			"more options (--set train.candidates=24)", l.labels)
 	case l.value <= 0:
-		return fmt.Sprintf("the team takes no option that saves: those that matter save or cost %.3f %s in the mean, its margin is %g; try a "+
-			"lower train.margin, or more labels (train.label, train.windows, --updates)", l.scale, unit, r.Recipe.Train.Margin)
+		return fmt.Sprintf("the team takes no option that saves: those that matter save or cost %.3f %s in the mean, its margin is "+
+			"%g; try a lower train.margin, or more labels (train.label, train.windows, --updates)", l.scale, unit, r.Recipe.Train.Margin)
 	case l.unseen <= 0:
-		return fmt.Sprintf("options save %+.3f %s where the team learned them, but %+.3f on windows that it had not seen; try more labels "+
-			"(train.label, train.windows, --updates)", l.value, unit, l.unseen)
+		return fmt.Sprintf("options save %+.3f %s where the team learned them, but %+.3f on windows that it had not seen; try more "+
+			"labels (train.label, train.windows, --updates)", l.value, unit, l.unseen)
 	}
-	return fmt.Sprintf("options save %+.3f %s one at a time, but not if the team takes all of them; try --set train.tail=backlog, a higher "+
-		"train.margin, or more updates", l.unseen, unit)
+	return fmt.Sprintf("options save %+.3f %s one at a time, but not if the team takes all of them; try --set train.tail=backlog, "+
+		"a higher train.margin, or more updates", l.unseen, unit)
 }

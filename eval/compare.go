@@ -81,8 +81,8 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// CompareAll returns one comparison for each scenario in results: with the baseline, or with the first policy where the baseline has
-// no results, because its cases failed. See Compare for errors.
+// CompareAll returns one comparison for each scenario in results: with the baseline, or with the first policy where the baseline
+// has no results, because its cases failed. See Compare for errors.
 func CompareAll(results []Result, baseline string) ([]Comparison, error) {
 	var all []Comparison
 	for _, some := range ByScenario(results) {

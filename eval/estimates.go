@@ -56,8 +56,8 @@ func CheckEstimates(suites []Suite, policies []policy.Policy) error {
 	return e
 }
 
-// predicting returns the name of the policy that differs from the given one in that it predicts how long jobs run; "" for a prior,
-// which has no name of its own.
+// predicting returns the name of the policy that differs from the given one in that it predicts how long jobs run; "" for a
+// prior, which has no name of its own.
 func predicting(p *policy.Policy) string {
 	name := p.Rule
 	if p.Trained() {

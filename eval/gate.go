@@ -161,9 +161,9 @@ func (v *Verdict) String() string {
 		state, v.Scenario, v.Policy, what, float64(v.Value), limit(v.Min), limit(v.Max), v.Why)
 }
 
-// Check returns a verdict for each bound in each comparison that it applies to. A difference from another policy than the baseline,
-// of which cases failed, does not count. A figure that does not exist breaks its bound:
-// for example, the end of an interval over one window, or the mean of a policy whose cases failed.
+// Check returns a verdict for each bound in each comparison that it applies to. A difference from another policy than the
+// baseline, of which cases failed, does not count. A figure that does not exist breaks its bound: for example, the end of an
+// interval over one window, or the mean of a policy whose cases failed.
 func (g *Gate) Check(comparisons []Comparison, baseline string) []Verdict {
 	var all []Verdict
 	for i := range g.Bounds {

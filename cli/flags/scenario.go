@@ -23,7 +23,8 @@ type Scenario struct {
 
 // Add adds the flags to a command.
 func (o *Scenario) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "", "a built-in scenario, see clustergym scenario ls, a YAML file, or a run's folder")
+	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "",
+		"a built-in scenario, see clustergym scenario ls, a YAML file, or a run's folder")
 	o.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable", ScenarioKeys)
 	cmdline.Complete(cmd, "scenario", scenario.All)
 }

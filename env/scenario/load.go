@@ -104,7 +104,8 @@ func (s *Scenario) With(sets ...string) (*Scenario, error) {
 	return with, nil
 }
 
-// Folder returns the folder of the scenario's file, in which the scenario looks for files that it names; "" for a built-in scenario.
+// Folder returns the folder of the scenario's file, in which the scenario looks for files that it names; "" for a built-in
+// scenario.
 func (s *Scenario) Folder() string { return s.dir }
 
 // In makes the scenario look in a folder for the files that it names. Write does not write the folder.

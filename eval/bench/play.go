@@ -201,8 +201,8 @@ func plans(tasks []*Opened, entries []Entry, o *Options) (all []part, err error)
 	return all, nil
 }
 
-// loadAll loads what the entries stand for on the tasks, by name. It returns an eval.EstimatesError if some of them need estimates
-// that tasks do not tell.
+// loadAll loads what the entries stand for on the tasks, by name. It returns an eval.EstimatesError if some of them need
+// estimates that tasks do not tell.
 func loadAll(tasks []*Opened, entries []Entry, o *Options) (loaded map[string]*policy.Policy, err error) {
 	loaded = map[string]*policy.Policy{}
 	var untold []eval.Suite

@@ -11,8 +11,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Curves draws learning curves: X is the number of updates, Y what the word names, such as the mean JCT, relative to the prior's. A
-// line at 1 stands for the prior. The points are validations; they have the colour of the line with the same name, or their own.
+// Curves draws learning curves: X is the number of updates, Y what the word names, such as the mean JCT, relative to the
+// prior's. A line at 1 stands for the prior. The points are validations; they have the colour of the line with the same name, or
+// their own.
 func Curves(what string, lines []Line, points []Line) (*Figure, error) {
 	if len(lines)+len(points) == 0 {
 		return nil, fmt.Errorf("draw learning curves: no lines")
@@ -79,8 +80,8 @@ func solid(i int) draw.LineStyle {
 	return l
 }
 
-// relative returns an empty plot of what the word names relative to the prior's over updates, with some space above and below the points and a
-// line at 1.
+// relative returns an empty plot of what the word names relative to the prior's over updates, with some space above and below
+// the points and a line at 1.
 func (b *bounds) relative(what string) *plot.Plot {
 	pad := max(.06*(b.yhi-b.ylo), .02)
 	ylo, yhi := b.ylo-pad, b.yhi+pad

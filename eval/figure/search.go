@@ -10,8 +10,8 @@ import (
 const MostNamed = 8
 
 // Search draws the learning curves of a search over settings: X is the number of updates, Y the validation, which is what the
-// word names, such as the mean JCT, relative to the prior's. A line at 1 stands for the prior. The named lines, at most MostNamed, have a colour and an entry in
-// the legend; the faint ones are drawn behind them and share the entry faintName.
+// word names, such as the mean JCT, relative to the prior's. A line at 1 stands for the prior. The named lines, at most
+// MostNamed, have a colour and an entry in the legend; the faint ones are drawn behind them and share the entry faintName.
 func Search(what string, named, faint []Line, faintName string) (*Figure, error) {
 	if len(named) == 0 || len(named) > MostNamed {
 		return nil, fmt.Errorf("draw search: %d lines, want 1 to %d", len(named), MostNamed)

@@ -45,7 +45,8 @@ type Section struct {
 type Curve struct {
 	Policy string
 	Update []int
-	// Train is the mean JCT, or the cost by the reward that was trained, of the sampled policy at each update, relative to the prior's.
+	// Train is the mean JCT, or the cost by the reward that was trained, of the sampled policy at each update, relative to the
+	// prior's.
 	Train      []float64
 	Validation []Point
 }

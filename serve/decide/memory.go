@@ -140,8 +140,8 @@ func (d *Decider) remember(policies ...*policy.Policy) error {
 	return nil
 }
 
-// untaught returns the error about a policy that begins with what was learned on a training split, of which the file of beliefs has
-// nothing; the file is "" if there is none.
+// untaught returns the error about a policy that begins with what was learned on a training split, of which the file of beliefs
+// has nothing; the file is "" if there is none.
 func untaught(p *policy.Policy, file string) error {
 	from, of := p.Run, ""
 	if from == "" {
@@ -155,7 +155,8 @@ func untaught(p *policy.Policy, file string) error {
 		return fmt.Errorf("%sthere is no file of that: clustergym beliefs --scenario %s --save beliefs.json writes one%s, and "+
 			"--beliefs beliefs.json reads it", begins, from, of)
 	}
-	return fmt.Errorf("%s%s has nothing of that: clustergym beliefs --scenario %s --save %s writes it%s", begins, file, from, file, of)
+	return fmt.Errorf("%s%s has nothing of that: clustergym beliefs --scenario %s --save %s writes it%s",
+		begins, file, from, file, of)
 }
 
 // Remembering returns a policy that begins with what a file of beliefs contains, and what that is. The path is "" for no file. It

@@ -151,8 +151,8 @@ func (c *Comparison) name() {
 	}
 }
 
-// command returns the words of the command that compares the runs on test windows; nil if no run has made an update, or if no command
-// can name their scenarios.
+// command returns the words of the command that compares the runs on test windows; nil if no run has made an update, or if no
+// command can name their scenarios.
 func (c *Comparison) command(list []*Run) []string {
 	var known, scenarios, policies []string
 	for i := range c.Runs {

@@ -57,8 +57,8 @@ func Seen(workloads []Workload) []checkpoints.Period {
 // folderKey is the key, behind those of a scenario, for the folder of the scenario's file: there are the files that it names.
 const folderKey = "folder"
 
-// Names returns what commands may name to get the scenarios of the run in dir: their own names if all are built in, as they are, or
-// the folder of the run if it has one. It returns nil for several that are not all built in.
+// Names returns what commands may name to get the scenarios of the run in dir: their own names if all are built in, as they are,
+// or the folder of the run if it has one. It returns nil for several that are not all built in.
 func Names(dir string, scenarios []*scenario.Scenario) (names []string) {
 	for _, s := range scenarios {
 		if !builtIn(s) {
