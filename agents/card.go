@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
@@ -58,7 +59,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	}
 	say("\n"+limits, aim(training))
 
-	say("\n%s", use(training.Scenario))
+	say("\n%s", use(training.Scenario, p.Prior))
 	say("%s", loading)
 	return b.String()
 }
@@ -83,11 +84,16 @@ func saySeen(say func(string, ...any), training *checkpoints.Provenance) {
 	}
 }
 
-// use says by which commands a policy is used.
-func use(scenario string) string {
+// use says by which commands a policy is used. One whose prior begins with what a training split teaches needs a file of that.
+func use(scenario, prior string) string {
+	scenario, teach, taught := cmp.Or(scenario, "SCENARIO"), "", ""
+	if needs, err := baselines.Fits(prior); err == nil && (needs.Learned || needs.Speeds) {
+		first, _, _ := strings.Cut(scenario, ",")
+		teach, taught = "    clustergym beliefs --scenario "+first+" --save beliefs.json\n", " --beliefs beliefs.json"
+	}
 	return "## Use\n\nDIR is this folder. `eval` refuses windows that share jobs with the parts of traces above.\n\n" +
-		"    clustergym eval --scenario " + cmp.Or(scenario, "SCENARIO") + " --policies prior,DIR --baseline prior\n" +
-		"    clustergym plan --snapshot cluster.json --policy DIR\n"
+		"    clustergym eval --scenario " + scenario + " --policies prior,DIR --baseline prior\n" + teach +
+		"    clustergym plan --snapshot cluster.json --policy DIR" + taught + "\n"
 }
 
 // scenarios describes the scenarios of a training.

@@ -85,7 +85,7 @@ func (c *Central) card(training *checkpoints.Provenance) string {
 	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no\n" +
 		"number, the prior's own is taken.")
 	say("\n"+limits, aim(training))
-	say("\n%s", use(training.Scenario))
+	say("\n%s", use(training.Scenario, c.Prior))
 	say("A Go program finds it with the package `policy`. `manifest.json` lists every feature with its unit and range, and the\n" +
 		"SHA-256 of `policy.onnx`.\n\n" + licences)
 	return b.String()

@@ -194,11 +194,11 @@ func (o *evalOptions) validate() error {
 
 // command returns a command line that repeats this evaluation.
 func (o *evalOptions) command() string {
-	words := []string{"clustergym eval --scenario", strings.Join(o.scenarios, ",")}
+	words := []string{"clustergym", "eval", "--scenario", list(o.scenarios)}
 	for _, s := range o.sets {
 		words = append(words, "--set", s)
 	}
-	words = append(words, "--policies", strings.Join(o.policies, ","), "--baseline", o.baseline)
+	words = append(words, "--policies", list(o.policies), "--baseline", o.baseline)
 	if o.split != string(scenario.Test) {
 		words = append(words, "--split", o.split)
 	}
@@ -208,7 +208,7 @@ func (o *evalOptions) command() string {
 	if o.seeds > 0 {
 		words = append(words, "--seeds", fmt.Sprint(o.seeds))
 	}
-	return strings.Join(words, " ")
+	return line(words)
 }
 
 // readGate reads the bounds. It returns nil if the flags name none.

@@ -29,10 +29,13 @@ func calledAs(arg string) string {
 }
 
 // next returns a command line of this program that the user may run as it stands.
-func next(words ...string) string {
-	quoted := []string{quote(program)}
-	for _, word := range words {
-		quoted = append(quoted, quote(word))
+func next(words ...string) string { return line(append([]string{program}, words...)) }
+
+// line returns words as a line that a shell reads as these.
+func line(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quote(word)
 	}
 	return strings.Join(quoted, " ")
 }

@@ -58,6 +58,9 @@ func TestPrintedCommandsRun(t *testing.T) {
 			p.follow(commandWith(cancelled, "", sweep...), cmdline.CodeInterrupted, "go on with clustergym sweep --dir")
 			p.follow(must(t, sweep...), cmdline.CodeOK, "evaluate:", "export:")
 			contains(t, p.all.String(), append(c.want, "try it:", "serve:")...)
+			if card := read(t, "runs/a=b/policy/README.md"); strings.Contains(card, "--beliefs") != slices.Contains(c.train, learnsAll) {
+				t.Errorf("the card says of beliefs\n%s", card)
+			}
 		})
 	}
 }

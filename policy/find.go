@@ -173,7 +173,7 @@ func (f *Finder) folder(dir string) (Source, error) {
 // run returns the source of the policy that was trained in the folder of a run.
 func (f *Finder) run(dir string, read func() (*agents.Policy, checkpoints.Provenance, error)) (Source, error) {
 	if f.Key != nil {
-		return Source{}, fmt.Errorf("run %s: %w: export its policy with clustergym export --run %s --sign-key, and take that",
+		return Source{}, fmt.Errorf("run %s: %w: export its policy with clustergym export --run %s --sign-key KEY, and take that",
 			dir, checkpoints.ErrUnsigned, dir)
 	}
 	return Source{Load: func() (*Policy, error) {
