@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
@@ -74,16 +76,43 @@ func runWhatifCheck(ctx context.Context, a *app, opts checkOptions) error {
 	if err := distinct(found, opts.policies); err != nil {
 		return err
 	}
-	results := []checked{}
+	if err := opts.estimated(found); err != nil {
+		return err
+	}
+	results, failed := []checked{}, []error{}
 	for _, name := range opts.scenarios {
 		for _, by := range opts.policies {
 			r, err := check(ctx, a, name, by, opts)
-			if err != nil {
+			switch {
+			case ctx.Err() != nil:
 				return err
+			case err != nil:
+				failed = append(failed, err)
+			default:
+				results = append(results, *r)
 			}
-			results = append(results, *r)
 		}
 	}
+	if len(results) == 0 {
+		return errors.Join(failed...)
+	}
+	return errors.Join(append([]error{printChecked(a, results)}, failed...)...)
+}
+
+// estimated returns an error if some of the policies need estimates and some of the scenarios tell none.
+func (o *checkOptions) estimated(policies []policy.Policy) error {
+	var suites []eval.Suite
+	for _, name := range o.scenarios {
+		s, err := scenario.Load(name)
+		if err != nil {
+			return err
+		}
+		suites = append(suites, eval.Suite{Scenario: s.Name, Unestimated: !s.Estimated()})
+	}
+	return unfit(eval.CheckEstimates(suites, policies))
+}
+
+func printChecked(a *app, results []checked) error {
 	if a.JSON {
 		return a.PrintJSON(results)
 	}

@@ -23,6 +23,20 @@ func TestForecastsAreMeasured(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	contains(t, must(t, args...).out, "before P90", "embedded-small-v1  fifo")
+	s := command(t, "whatif", "check", "--scenario", "embedded-small-v1,embedded-small-untold-v1", "--policies", "las,srtf")
+	if s.code != cmdline.CodeUsage || s.out != "" {
+		t.Errorf("without estimates: exit code %d, %s", s.code, s.out)
+	}
+	contains(t, s.talk, "srtf needs an estimate", "embedded-small-untold-v1 tells none", "take srtf+know")
+	// Two servers hold every job at once, so that none waits there and nothing is measured.
+	idle := file(t, "idle.yaml", must(t, "scenario", "describe", "embedded-small-v1", "--set", "name=idle-v1", "--set",
+		"cluster.servers=2000", "--set", "workload.load=0.01").out)
+	s = command(t, "whatif", "check", "--scenario", idle+",embedded-small-v1", "--policies", "fifo", "--windows", "1")
+	if s.code == cmdline.CodeOK {
+		t.Error("what fails is not told")
+	}
+	contains(t, s.out, "embedded-small-v1  fifo")
+	contains(t, s.talk, "idle-v1: no job had to wait under fifo")
 	if s := command(t, "whatif", "check", "--scenario", "embedded-small-v1", "--policies", "fifo", "--every", "0"); s.code != cmdline.CodeUsage {
 		t.Errorf("exit code %d: %s", s.code, s.talk)
 	}
