@@ -326,11 +326,11 @@ func (r *trained) print(a *app) error {
 		return a.PrintJSON(r)
 	}
 	a.Printf("%s: %d of %d updates on %s", r.Dir, r.Updates, r.Of, r.Scenario)
-	if r.Updates < r.Of && !r.Stopped {
-		a.Printf("; ended early, see train.patience")
-	}
 	if text := keptText(r.run); text != "" {
 		a.Printf("; %s", text)
+	}
+	if r.Updates < r.Of && !r.Stopped {
+		a.Printf("; ended early, see train.patience")
 	}
 	if r.Why != "" {
 		a.Printf("\nwhy:         %s", r.Why)
