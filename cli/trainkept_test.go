@@ -30,7 +30,7 @@ func TestTrainSaysWhatItKeepsAndWhy(t *testing.T) {
 			"keeps update 1, validation 0.652 of the prior's mean JCT; the last was 0.993", ""},
 		{"the last is the best", "flow", false, []train.Metrics{{Update: 1}, {Update: 2, Validation: at(.9)}},
 			"keeps update 2, validation 0.900 of the prior's mean JCT", ""},
-		{"an own reward", "elsewhere", false, []train.Metrics{{Update: 1, Validation: at(.5)}}, "keeps update 1, validation 0.500 of the prior's cost", ""},
+		{"a custom reward", "elsewhere", false, []train.Metrics{{Update: 1, Validation: at(.5)}}, "keeps update 1, validation 0.500 of the prior's cost", ""},
 		{"what it began with", "", true, []train.Metrics{{Update: 1, Start: at(.97), Validation: at(.98)}},
 			"keeps the policy of --from, validation 0.970 of the prior's mean JCT", ""},
 		{"no windows", "", false, []train.Metrics{{Update: 1}, {Update: 2}}, "keeps the last weights, as there are no validation windows", ""},
