@@ -40,8 +40,8 @@ E2EFLAGS ?= # for example -run Leader
 # The Python package is tested as the wheel that is installed into an environment of its own, beside what it needs.
 PYTHON      ?= python3
 PYTHON_VENV := bin/python-venv
-PYTHON_PACKAGES := setuptools>=77,<85 numpy>=1.26,<3 gymnasium>=1.1,<1.5 pettingzoo>=1.25,<1.28 pandas>=2.2,<4 pytest>=8,<10 \
-  onnx>=1.17,<2 onnxruntime>=1.20,<2 tensorboard>=2.18,<3 matplotlib>=3.8,<4 colorama>=0.4,<1
+PYTHON_PACKAGES := setuptools>=77,<85 numpy>=1.26,<3 gymnasium>=1.1,<1.5 pettingzoo>=1.25,<1.28 supersuit>=3.9,<4 pandas>=2.2,<4 \
+  pytest>=8,<10 onnx>=1.17,<2 onnxruntime>=1.20,<2 tensorboard>=2.18,<3 matplotlib>=3.8,<4 colorama>=0.4,<1
 # marl-eval asks for versions of plotting packages that no longer build. What reads its format needs only numpy and colorama.
 PYTHON_ALONE := id-marl-eval==0.0.4
 PYTHON_STAMP := $(PYTHON_VENV)/.made-$(shell echo '$(PYTHON_PACKAGES) $(PYTHON_ALONE)' | sha256sum | cut -c1-16)

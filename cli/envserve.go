@@ -32,7 +32,7 @@ func newEnvServeCmd() *cobra.Command {
 Plays environments for the program that started this one, as the Python package does. The two share memory, into which the
 environments write observations, masks and rewards, and two pipes, for requests and replies; the comment of the Go package
 env/envserve documents both. The starting program passes its ends of the pipes and an empty file for the memory as open file
-descriptors. The command ends when the other end of the pipe of requests is closed, however that comes about.`),
+descriptors; if the file is not empty, it has what another server has saved, whose episodes go on. The command ends when the other end of the pipe of requests is closed, however that comes about.`),
 		Example: "  clustergym env serve --scenario embedded-small-v1 --envs 16 --requests 3 --replies 4 --memory 5",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runEnvServe(cmd.Context(), opts) },
@@ -65,12 +65,21 @@ func runEnvServe(ctx context.Context, opts envServeOptions) error {
 	if err != nil {
 		return err
 	}
+	saved, err := envserve.Take(opts.memory)
+	if err != nil {
+		return err
+	}
 	memory, err := envserve.Map(opts.memory, s.Size())
 	if err != nil {
 		return err
 	}
 	if err := s.Attach(memory); err != nil {
 		return err
+	}
+	if len(saved) > 0 {
+		if err := s.Restore(saved); err != nil {
+			return err
+		}
 	}
 	if os.Getenv("GOGC") == "" {
 		// The heap of a few small environments is so small that the collector would often run.

@@ -118,7 +118,10 @@ func (v *Vector) Spec(i int) game.Spec { return v.members[i].env.Spec() }
 func (v *Vector) Len() int { return len(v.members) }
 
 // Seed returns the seed of environment i's present episode.
-func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.members[i].seed, v.members[i].episode) }
+func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.Episode(i)) }
+
+// Episode returns the seed that a reset gave environment i, and how many episodes have ended since: the arguments of EpisodeSeed.
+func (v *Vector) Episode(i int) (seed, n uint64) { return v.members[i].seed, v.members[i].episode }
 
 // Reset starts the first episode of every environment i with seeds[i] and fills ts[i] with its first time step. EpisodeSeed
 // returns the seeds of the later episodes.
@@ -144,8 +147,13 @@ func (v *Vector) begin(seeds []uint64, ts []TimeStep) error {
 
 // ResetEnv starts a new episode of environment i alone and fills first. A new sequence of episodes begins with seed.
 func (v *Vector) ResetEnv(i int, seed uint64, first *TimeStep) error {
+	return v.ResumeEnv(i, seed, 0, first)
+}
+
+// ResumeEnv is ResetEnv for the n-th episode, from 0, of the sequence that begins with seed.
+func (v *Vector) ResumeEnv(i int, seed, n uint64, first *TimeStep) error {
 	m := &v.members[i]
-	m.seed, m.episode = seed, 0
+	m.seed, m.episode = seed, n
 	return name(i, m.reset(first))
 }
 

@@ -63,6 +63,45 @@ func (t *timeLimit) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
+// wholeReturn moves the reward of the time before the first step into this step.
+type wholeReturn struct {
+	Env
+	reward  float64
+	rewards []float64
+}
+
+// NewWholeReturn returns e with rewards that a learner can add up who sees no reward after a reset, as that of Gymnasium: the first
+// step of an episode has the reward of the time before it, too. An episode without steps keeps its reward.
+func NewWholeReturn(e Env) Env { return &wholeReturn{Env: e} }
+
+// Unwrap implements Wrapper.
+func (w *wholeReturn) Unwrap() Env { return w.Env }
+
+// Reset implements Env.
+func (w *wholeReturn) Reset(seed uint64, first *TimeStep) error {
+	w.reward, w.rewards = 0, w.rewards[:0]
+	if err := w.Env.Reset(seed, first); err != nil || first.Over() {
+		return err
+	}
+	w.reward, w.rewards = first.Reward, append(w.rewards, first.Rewards...)
+	first.Reward = 0
+	clear(first.Rewards)
+	return nil
+}
+
+// Step implements Env.
+func (w *wholeReturn) Step(joint []game.Action, next *TimeStep) error {
+	if err := w.Env.Step(joint, next); err != nil {
+		return err
+	}
+	next.Reward += w.reward
+	for i, x := range w.rewards {
+		next.Rewards[i] += x
+	}
+	w.reward, w.rewards = 0, w.rewards[:0]
+	return nil
+}
+
 // orderCheck returns errors for calls in the wrong order and for joint actions of the wrong length. It is for environments that
 // do not check these themselves.
 type orderCheck struct {

@@ -2,6 +2,7 @@ package env_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,44 @@ func TestTimeLimit(t *testing.T) {
 	}
 	if _, err := env.NewTimeLimit(small(t, nil), 0); err == nil {
 		t.Error("no error for a limit of 0")
+	}
+}
+
+// TestWholeReturn checks that rewards of steps sum to the return, that a reset shows none, and that an episode without steps keeps its
+// reward.
+func TestWholeReturn(t *testing.T) {
+	plain, whole := small(t, nil), env.NewWholeReturn(small(t, nil))
+	idle, early := make([]game.Action, 3), 0
+	for seed := range uint64(20) {
+		var a, b env.TimeStep
+		if err := errors.Join(plain.Reset(seed, &a), whole.Reset(seed, &b)); err != nil {
+			t.Fatal(err)
+		}
+		if a.Reward < 0 {
+			early++
+		}
+		want, agent := a.Reward, a.Rewards[1]
+		if b.Reward != 0 || slices.Max(b.Rewards) != 0 || slices.Min(b.Rewards) != 0 || b.Elapsed != a.Elapsed {
+			t.Fatalf("seed %d: a reset shows the rewards %v and %v", seed, b.Reward, b.Rewards)
+		}
+		for n := 0; !a.Over(); n++ {
+			if err := errors.Join(plain.Step(idle, &a), whole.Step(idle, &b)); err != nil {
+				t.Fatal(err)
+			}
+			want, agent = want+a.Reward, agent+a.Rewards[1]
+			if b.Reward != want || b.Rewards[1] != agent {
+				t.Fatalf("seed %d, step %d: rewards %v and %v, want %v and %v", seed, n, b.Reward, b.Rewards, want, agent)
+			}
+			want, agent = 0, 0
+		}
+	}
+	if early == 0 {
+		t.Error("no episode has a reward before its first step: the test shows nothing")
+	}
+	e := env.NewWholeReturn(small(t, func(c *env.Config) { these(c, job(0, 1, time.Minute)) }))
+	var ts env.TimeStep
+	if err := e.Reset(1, &ts); err != nil || !ts.Over() || ts.Reward >= 0 || ts.Rewards[2] >= 0 {
+		t.Errorf("an episode without steps: %v, over %v, reward %v", err, ts.Over(), ts.Reward)
 	}
 }
 

@@ -13,6 +13,7 @@
 //	3     step    0: Actions, 1: Joint                the slot, and how many environments replaced an episode, 32 bits each
 //	4     render  an environment's index              what Config.Render returns
 //	5     echo    any number                          this number, 32 bits
+//	6     save    0                                   JSON that Server.Restore takes, for a copy of this server
 //
 // The first request is hello. If the parent speaks another protocol, every request is answered by an error that names both. The
 // server ends when the pipe of requests ends; this pipe is the only thing that keeps it alive. Pipes are used because a request
@@ -28,8 +29,14 @@
 // slots, [2][N]...: a step writes the slot that the step before did not write, so observations stay as they are until the second
 // step after. The environments encode observations and masks right into these arrays; nothing copies them.
 //
+// A parent that wants a copy of a server starts another one with the reply to save in the file for the memory. It plays the present
+// episodes again, and their time steps are in slot 0 before the first request.
+//
 // A reset resets the environments whose element of reset is not 0, environment i with seeds[i]. If these are all, it writes the
 // other slot, as a step does; if not, it writes into the present one and leaves the rows of other environments as they are.
+//
+// The reward of an episode's first step includes that of the time before it, and what a reset shows has none: so rewards of steps
+// sum to the return. See env.NewWholeReturn.
 //
 // A step takes either actions, the number of one candidate for each environment, which its coalition then names unanimously, or
 // joint, a number for each agent. A number that the mask forbids counts as 0, to pass; the array illegal says how many did. If

@@ -28,8 +28,8 @@ func FuzzServe(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(request(1, 2, 2, 0, 3, 0, 3, 1, 5, 7, 3, 0), bytes.Repeat([]byte{1}, 256), uint8(0))
-	f.Add(request(1, 2, 2, 0, 3, 1, 3, 1, 4, 0, 2, 0), bytes.Repeat([]byte{1, 0, 0, 0}, 64), uint8(1))
+	f.Add(request(1, 3, 2, 0, 3, 0, 3, 1, 5, 7, 3, 0, 6, 0), bytes.Repeat([]byte{1}, 256), uint8(0))
+	f.Add(request(1, 3, 2, 0, 3, 1, 3, 1, 4, 0, 2, 0), bytes.Repeat([]byte{1, 0, 0, 0}, 64), uint8(1))
 	f.Add(request(1, 1, 9, 9, 3, 0), []byte{255}, uint8(2))
 	f.Fuzz(func(t *testing.T, requests, memory []byte, mode uint8) {
 		const most = 64 // requests, so that an input does not take long
@@ -57,6 +57,31 @@ func FuzzServe(f *testing.F) {
 		}
 		if replies != len(requests)/8 {
 			t.Fatalf("%d replies to %d requests", replies, len(requests)/8)
+		}
+	})
+}
+
+// FuzzRestore restores environments from any bytes, which must not panic; what is restored can be saved.
+func FuzzRestore(f *testing.F) {
+	f.Add([]byte(`[{"seed":1,"episode":2,"steps":"AAEAAQ=="},{"seed":3}]`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, saved []byte) {
+		s, err := envserve.New(envserve.Config{Envs: environments(t, 2), Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Attach(make([]byte, s.Size())); err != nil {
+			t.Fatal(err)
+		}
+		if s.Restore(saved[:min(len(saved), 1<<12)]) != nil {
+			return
+		}
+		conn := &script{Reader: bytes.NewReader([]byte{1, 0, 0, 0, envserve.Protocol, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0})}
+		if err := s.Serve(conn, conn); err != nil {
+			t.Fatal(err)
+		}
+		if text := conn.replies.Bytes(); text[len(text)-1] != ']' {
+			t.Fatalf("saved: %s", text)
 		}
 	})
 }

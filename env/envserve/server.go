@@ -16,7 +16,7 @@ import (
 
 // Protocol is the version of requests, replies and memory. It changes when a parent of the version before would no longer
 // understand them.
-const Protocol = 2
+const Protocol = 3
 
 // Kind is the kind of a request.
 type Kind uint32
@@ -28,6 +28,7 @@ const (
 	Step
 	Render
 	Echo
+	Save
 )
 
 // MaxEnvs is the largest number of environments in a vector.
@@ -35,6 +36,9 @@ const MaxEnvs = 1 << 12
 
 // maxMessage is the largest number of bytes in the message of an error.
 const maxMessage = 1 << 16
+
+// errNoEpisode is the error of requests that need an episode.
+var errNoEpisode = errors.New("no episode has begun: call reset first")
 
 // yieldEvery is how many requests Serve answers before it lets other goroutines run. See there.
 const yieldEvery = 64
@@ -78,6 +82,7 @@ type Server struct {
 	joints [][]game.Action
 	ended  int  // how many environments ended an episode in the last step and began another
 	played bool // an episode of every environment was begun, and no call has failed since
+	logs   []episodeLog
 }
 
 // New returns a server. Attach has to be called before Serve.
@@ -92,11 +97,17 @@ func New(cfg Config) (*Server, error) {
 				" environment 0", i, s.Agents, s.Candidates, s.Jobs, spec.Agents, spec.Candidates, spec.Jobs)
 		}
 	}
-	v, err := env.NewVector(cfg.Envs, cfg.Autoreset, cfg.Workers)
+	whole := make([]env.Env, len(cfg.Envs))
+	for i, e := range cfg.Envs {
+		whole[i] = env.NewWholeReturn(e)
+	}
+	v, err := env.NewVector(whole, cfg.Autoreset, cfg.Workers)
 	if err != nil {
 		return nil, fmt.Errorf("make server: %w", err)
 	}
-	s := &Server{cfg: cfg, spec: spec, vector: v, joints: make([][]game.Action, len(cfg.Envs))}
+	s := &Server{
+		cfg: cfg, spec: spec, vector: v, joints: make([][]game.Action, len(cfg.Envs)), logs: make([]episodeLog, len(cfg.Envs)),
+	}
 	if err := s.batch.arrange(len(cfg.Envs), &s.spec); err != nil {
 		return nil, fmt.Errorf("make server: %w", err)
 	}
@@ -197,8 +208,10 @@ func (s *Server) answer(kind Kind, argument uint32, out []byte) ([]byte, error) 
 		return s.render(argument, out)
 	case Echo:
 		return binary.LittleEndian.AppendUint32(out, argument), nil
+	case Save:
+		return s.save(out)
 	default:
-		return out, fmt.Errorf("request of kind %d, want %d to %d", kind, SayHello, Echo)
+		return out, fmt.Errorf("request of kind %d, want %d to %d", kind, SayHello, Save)
 	}
 	if err != nil {
 		return out, err
@@ -218,13 +231,12 @@ func (s *Server) reset() error {
 		}
 		s.slot, s.played = 1-s.slot, true
 		for i := range n {
-			s.show(i)
-			s.batch.illegal[s.slot*n+i] = 0
+			s.begin(i)
 		}
 		return nil
 	}
 	if !s.played {
-		return errors.New("reset some environments: want all of them to be reset first")
+		return fmt.Errorf("reset some environments: %w for all of them", errNoEpisode)
 	}
 	for i := range n {
 		if s.batch.reset[i] == 0 {
@@ -234,16 +246,22 @@ func (s *Server) reset() error {
 			s.played = false
 			return err
 		}
-		s.show(i)
-		s.batch.illegal[s.slot*n+i] = 0
+		s.begin(i)
 	}
 	return nil
+}
+
+// begin shows the episode that a reset of environment i has begun.
+func (s *Server) begin(i int) {
+	s.logs[i].begin(s.vector.Episode(i))
+	s.show(i)
+	s.batch.illegal[s.slot*s.vector.Len()+i] = 0
 }
 
 // step plays one round of every environment.
 func (s *Server) step(by uint32) error {
 	if !s.played {
-		return errors.New("step before a reset")
+		return errNoEpisode
 	}
 	if by > 1 {
 		return fmt.Errorf("step by %d, want 0 (actions) or 1 (joint)", by)
@@ -266,6 +284,10 @@ func (s *Server) step(by uint32) error {
 	}
 	s.slot, s.ended = next, 0
 	for i := range n {
+		s.logs[i].step(s.joints[i])
+		if seed, episode := s.vector.Episode(i); episode != s.logs[i].Episode {
+			s.logs[i].begin(seed, episode)
+		}
 		s.show(i)
 	}
 	return nil
@@ -310,8 +332,11 @@ func (s *Server) render(i uint32, out []byte) ([]byte, error) {
 	if s.cfg.Render == nil {
 		return out, errors.New("render: there is no picture of these environments")
 	}
-	if !s.played || int(i) >= s.vector.Len() {
-		return out, fmt.Errorf("render environment %d: want 0 to %d, after a reset", i, s.vector.Len()-1)
+	if !s.played {
+		return out, errNoEpisode
+	}
+	if int(i) >= s.vector.Len() {
+		return out, fmt.Errorf("render environment %d, want 0 to %d", i, s.vector.Len()-1)
 	}
 	picture, err := s.cfg.Render(s.cfg.Envs[i])
 	return append(out, picture...), err

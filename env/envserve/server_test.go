@@ -74,7 +74,11 @@ func TestMemoryShowsTheVector(t *testing.T) {
 			env.Disabled}).Draw(t, "autoreset")
 		p := start(t, envserve.Config{Envs: environments(t, n), Autoreset: mode, Workers: rapid.IntRange(0, 2).Draw(t, "workers")})
 		defer p.end()
-		v, err := env.NewVector(environments(t, n), mode, 1)
+		whole := environments(t, n)
+		for i, e := range whole {
+			whole[i] = env.NewWholeReturn(e)
+		}
+		v, err := env.NewVector(whole, mode, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,11 +203,11 @@ func TestRefusedRequests(t *testing.T) {
 		argument uint32
 		want     string
 	}{
-		{envserve.Step, 0, "step before a reset"},
+		{envserve.Step, 0, "no episode has begun: call reset first"},
 		{envserve.Render, 0, "there is no picture"},
-		{envserve.Reset, 0, "want all of them to be reset first"},
-		{9, 0, "request of kind 9, want 1 to 5"},
-		{envserve.SayHello, 7, "the parent speaks protocol 7, clustergym v1 speaks 2"},
+		{envserve.Reset, 0, "reset some environments: no episode has begun"},
+		{9, 0, "request of kind 9, want 1 to 6"},
+		{envserve.SayHello, 7, "the parent speaks protocol 7, clustergym v1 speaks 3"},
 		{envserve.Reset, 0, "the parent speaks protocol 7"},
 	} {
 		if status, text := p.call(c.kind, c.argument); status != 1 || !strings.Contains(text, c.want) {

@@ -68,8 +68,8 @@ type parent struct {
 	replaced int // how many environments replaced an episode in the last step, as its reply says
 }
 
-// start serves environments until the test calls end.
-func start(t fatal, cfg envserve.Config) *parent {
+// start serves environments, as they were saved if they were, until the test calls end.
+func start(t fatal, cfg envserve.Config, saved ...string) *parent {
 	t.Helper()
 	s, err := envserve.New(cfg)
 	if err != nil {
@@ -79,6 +79,11 @@ func start(t fatal, cfg envserve.Config) *parent {
 	p := &parent{t: t, conn: own, memory: make([]byte, s.Size()), arrays: map[string]envserve.Array{}, ended: make(chan error, 1)}
 	if err := s.Attach(p.memory); err != nil {
 		t.Fatalf("%v", err)
+	}
+	for _, text := range saved {
+		if err := s.Restore([]byte(text)); err != nil {
+			t.Fatalf("%v", err)
+		}
 	}
 	go func() { p.ended <- s.Serve(other, other) }()
 	if err := json.Unmarshal([]byte(p.done(envserve.SayHello, envserve.Protocol)), &p.hello); err != nil {

@@ -12,6 +12,7 @@ project says more.
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import Any
 
 import gymnasium
@@ -20,7 +21,12 @@ from ._child import ClusterGymError
 from .envs import ClusterEnv, ClusterVectorEnv
 from .export import export_policy
 from .multi import ClusterParallelEnv
-from .results import evaluate, simulate
+from .results import evaluate, policies, scenarios, simulate
+
+try:
+    __version__ = metadata.version("clustergym")
+except metadata.PackageNotFoundError:  # imported from a checkout
+    __version__ = "0+unknown"
 
 gymnasium.register(
     "clustergym/Cluster-v1",
@@ -33,7 +39,7 @@ def parallel_env(scenario: str = "embedded-small-v1", render_mode: str | None = 
     """Returns a PettingZoo environment in which every server of a cluster is an agent.
 
     Args:
-        scenario: a built-in scenario (`clustergym scenario ls` lists them), or the path of a YAML file.
+        scenario: a built-in scenario (scenarios lists them), or the path of a YAML file.
         render_mode: "ansi" for text, "rgb_array" for an image [320, 640, 3], or None.
         settings: changes of the scenario by dotted key, such as {"cluster.servers": 16}.
         split: whose windows are played: "train" (default), "validation" or "test".
@@ -48,6 +54,7 @@ def parallel_env(scenario: str = "embedded-small-v1", render_mode: str | None = 
             by its index.
 
     Raises:
+        TypeError: there is no such option, or it has a value of another type.
         ClusterGymError: an argument is not understood; the message is that of the program.
     """
     return ClusterParallelEnv(scenario, render_mode, **options)
@@ -61,5 +68,7 @@ __all__ = [
     "evaluate",
     "export_policy",
     "parallel_env",
+    "policies",
+    "scenarios",
     "simulate",
 ]

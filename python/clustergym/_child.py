@@ -11,16 +11,17 @@ import mmap
 import os
 import struct
 import subprocess
+import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-PROTOCOL = 2
-_HELLO, _RESET, _STEP, _RENDER, _ECHO = 1, 2, 3, 4, 5
+PROTOCOL = 3
+_HELLO, _RESET, _STEP, _RENDER, _ECHO, _SAVE = 1, 2, 3, 4, 5, 6
 _STEPS = [struct.pack("<II", _STEP, by) for by in range(2)]
 _DONE = bytes(4)
 _STEPPED = {struct.pack("<IIII", 0, 8, slot, 0): (slot, 0) for slot in range(2)}  # replies to most steps
@@ -43,38 +44,13 @@ def program() -> str:
     return path
 
 
-def flags(
-    scenario: str,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    split: str = "train",
-    window: int = 32,
-    prior: str | None = None,
-    agree: str = "all",
-    candidates: int = 0,
-    rivals: Sequence[str] = (),
-    encoder: str = "standard",
-    reward: str = "flow",
-    case_seed: int = 0,
-) -> list[str]:
-    """Returns the flags of `clustergym env` that define an environment. docs/python.md says what each does."""
-    args = ["--scenario", scenario, "--split", split, "--window", str(window), "--agree", agree]
-    args += ["--candidates", str(candidates), "--encoder", encoder, "--reward", reward]
-    if prior is not None:
-        args += ["--prior", prior]
-    if case_seed:
-        args += ["--case-seed", str(case_seed)]
-    if rivals:
-        args += ["--rivals", ",".join(rivals)]
-    return args + setting_flags(settings)
-
-
-def setting_flags(settings: Mapping[str, Any] | None) -> list[str]:
-    """Returns the flags that change a scenario."""
-    args = []
-    for key, value in (settings or {}).items():
-        args += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
-    return args
+def main() -> None:
+    """Becomes the program, with the arguments of this process: the command clustergym that the package installs."""
+    try:
+        path = program()
+    except ClusterGymError as e:
+        sys.exit(f"clustergym: {e}")
+    os.execv(path, [path, *sys.argv[1:]])
 
 
 class Child:
@@ -83,15 +59,20 @@ class Child:
     It ends when this object is closed or collected, and when this process ends, however that comes about. After a fork only
     the process that made it can use it.
 
+    Args:
+        args: the flags of the environments.
+        envs, autoreset, workers: flags of `clustergym env serve`.
+        saved: what save of another child with the same arguments returned, to go on from there; empty to begin.
+
     Attributes:
         hello: what the child says of itself: shapes, features, protocol.
         arrays: views of the shared memory by name. They stay valid after close, as long as they are referenced.
     """
 
-    def __init__(self, args: Sequence[str], envs: int, autoreset: str, workers: int = 0) -> None:
+    def __init__(self, args: Sequence[str], envs: int, autoreset: str, workers: int = 0, saved: bytes = b"") -> None:
         command = [program(), "--quiet", "env", "serve", *args, "--envs", str(envs), "--autoreset", autoreset]
         ours, theirs = _pipes()
-        memory = _memory()
+        memory = _memory(saved)
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         fds = (*theirs, memory)
         for name, fd in zip(("requests", "replies", "memory"), fds, strict=True):
@@ -167,6 +148,10 @@ class Child:
         """Returns the schedule of an environment's episode until now."""
         return json.loads(self._call(struct.pack("<II", _RENDER, env)))
 
+    def save(self) -> bytes:
+        """Returns what another child takes as saved, to go on from where this one is."""
+        return self._call(struct.pack("<II", _SAVE, 0))
+
     def close(self) -> None:
         """Ends the child."""
         self._end()
@@ -239,12 +224,16 @@ def _pipes() -> tuple[tuple[io.FileIO, io.FileIO], tuple[int, int]]:
     return (io.FileIO(to_child, "wb"), io.FileIO(from_child, "rb")), (requests, replies)
 
 
-def _memory() -> int:
-    """Returns the descriptor of an empty file without a name, whose memory is free again when nobody uses it any longer."""
+def _memory(content: bytes) -> int:
+    """Returns the descriptor of a file without a name, whose memory is free again when nobody uses it any longer."""
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("clustergym")
-    with tempfile.TemporaryFile() as f:
-        return os.dup(f.fileno())
+        fd = os.memfd_create("clustergym")
+    else:
+        with tempfile.TemporaryFile() as f:
+            fd = os.dup(f.fileno())
+    while content:
+        content = content[os.write(fd, content) :]
+    return fd
 
 
 _alive: weakref.WeakSet[Child] = weakref.WeakSet()

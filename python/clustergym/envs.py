@@ -11,8 +11,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from . import _spaces
-from ._child import Child, ClusterGymError, flags
+from . import _actions, _spaces
+from ._child import Child, ClusterGymError
+from ._copies import Copied
+from ._options import RENDER_MODES, checked_mode, flags, whole
 
 _MODES = {
     AutoresetMode.SAME_STEP: "same-step",
@@ -21,7 +23,7 @@ _MODES = {
 }
 
 
-class ClusterEnv(gymnasium.Env[dict[str, Any], np.int64]):
+class ClusterEnv(Copied, gymnasium.Env[dict[str, Any], np.int64]):
     """The environment of one cluster for a central controller.
 
     An action is the number of a candidate, which all servers that take part in it then name; 0 passes. A number that
@@ -39,38 +41,47 @@ class ClusterEnv(gymnasium.Env[dict[str, Any], np.int64]):
         features: the columns of "server", "job", "candidate" and "cluster" rows, each with name, unit, min and max.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
+    _views = ("_slots", "_actions", "_numbers", "_slot")
 
     def __init__(self, scenario: str = "embedded-small-v1", render_mode: str | None = None, **options: Any) -> None:
-        self.render_mode = render_mode
-        self._child = Child(flags(scenario, **options), 1, "disabled", workers=1)
+        self.render_mode = checked_mode(render_mode)
+        self._start(flags(scenario, **options), 1, "disabled", 1)
         hello = self._child.hello
         self.features = {of: hello[of] for of in ("server", "job", "candidate", "cluster")}
         self.observation_space = spaces.Dict(_spaces.shown(hello))
         self.action_space = spaces.Discrete(hello["candidates"])
+        self._empty = False  # the episode had nothing to choose from its beginning
+
+    def _attach(self) -> None:
         self._slots = [_Slot(self._child, slot) for slot in range(2)]
         self._actions = self._child.arrays["actions"]
+        self._numbers = self._child.hello["candidates"]
         self._slot = 0
-        self._empty = False  # the episode had nothing to choose from its beginning
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Begins the episode of a seed, or one that the environment's generator draws. info["reward"] is the reward of the
-        time before the first step."""
+        """Begins the episode of a seed, or one that the environment's generator draws. The reward of the time before the first
+        step is part of that of the first step."""
         super().reset(seed=seed)
         self._slot = self._child.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
         now = self._slots[self._slot]
         self._empty = now.terminated() or now.truncated()
-        return now.observation(), now.info()
+        return now.observation(), {**now.info(), "reward": 0.0}
 
     def step(self, action: int | np.integer) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        """Plays one round."""
+        """Plays one round.
+
+        Raises:
+            ValueError: the action is no whole number of the action space; nothing is played.
+        """
+        number = _actions.number(action, self._numbers)
         if self._empty:
             self._empty = False
             now = self._slots[self._slot]
-            return now.observation(), 0.0, now.terminated(), now.truncated(), now.info()
-        self._actions[0] = action
+            return now.observation(), now.reward(), now.terminated(), now.truncated(), now.info()
+        self._actions[0] = number
         self._slot, _ = self._child.step()
         now = self._slots[self._slot]
         return now.observation(), now.reward(), now.terminated(), now.truncated(), now.info()
@@ -110,7 +121,7 @@ class _Slot:
         return {key: read() for key, read in self._told}
 
 
-class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np.ndarray]):
+class ClusterVectorEnv(Copied, gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np.ndarray]):
     """Environments of one cluster each, played in parallel by one child process.
 
     Observations, and the masks in infos, are views of memory that the child writes. They are valid until the second step or
@@ -125,7 +136,8 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np
         scenario, render_mode, options: as for ClusterEnv.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
+    _views = ("_shown", "_told", "_results", "_final", "_actions", "_numbers", "_slot")
 
     def __init__(
         self,
@@ -138,22 +150,27 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np
         **options: Any,
     ) -> None:
         mode = AutoresetMode(autoreset_mode)
-        self.num_envs, self.render_mode, self._copy = num_envs, render_mode, copy
+        self.num_envs, self.render_mode, self._copy = whole("num_envs", num_envs), checked_mode(render_mode), copy
         self.metadata = {**self.metadata, "autoreset_mode": mode}
-        self._child = child = Child(flags(scenario, **options), num_envs, _MODES[mode], workers)
+        self._start(flags(scenario, **options), self.num_envs, _MODES[mode], whole("workers", workers))
+        child = self._child
         self._spaces = _spaces.shown(child.hello)
         self.single_observation_space = spaces.Dict(self._spaces)
         self.single_action_space = spaces.Discrete(child.hello["candidates"])
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        all_of = np.ones(num_envs, np.bool_)  # gymnasium wants a mask beside every key
-        self._masks = {"_" + key: all_of for key in _spaces.TOLD}
+
+    def _attach(self) -> None:
+        child = self._child
+        all_of = np.ones(self.num_envs, np.bool_)  # gymnasium wants a mask beside every key
+        masks = {"_" + key: all_of for key in _spaces.TOLD}
         self._shown = [_spaces.views(child, _spaces.SHOWN, slot) for slot in range(2)]
-        self._told = [_spaces.views(child, _spaces.TOLD, slot) | self._masks for slot in range(2)]
+        self._told = [_spaces.views(child, _spaces.TOLD, slot) | masks for slot in range(2)]
         # The methods are found once, because this takes longer than copying a small array.
         self._results = [[child.arrays[name][slot].copy for name in ("reward", "terminated", "truncated")] for slot in range(2)]
         self._final = _spaces.views(child, _spaces.FINAL)
         self._actions = child.arrays["actions"]
+        self._numbers = child.hello["candidates"]
         self._slot = 0
 
     def reset(
@@ -190,8 +207,11 @@ class ClusterVectorEnv(gymnasium.vector.VectorEnv[dict[str, Any], np.ndarray, np
 
         Returns:
             observations [num_envs, ...] by key, rewards float64 [num_envs], terminations and truncations bool [num_envs], infos.
+
+        Raises:
+            ValueError: the actions are not one whole number of the action space for each environment; nothing is played.
         """
-        self._actions[:] = actions
+        self._actions[:] = _actions.numbers(actions, self.num_envs, self._numbers)
         slot, ended = self._child.step()
         self._slot = slot
         reward, terminated, truncated = self._results[slot]

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from ._child import flags
+from ._options import flags
 from .results import run
 
 

@@ -9,14 +9,15 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from . import _spaces
-from ._child import Child, flags
+from . import _actions, _spaces
+from ._copies import Copied
+from ._options import RENDER_MODES, checked_mode, flags
 
 # The keys of an agent's observation that all agents share.
 _SHARED = ("jobs", "job_mask", "candidates", "job_of", "cluster")
 
 
-class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
+class ClusterParallelEnv(Copied, ParallelEnv[str, dict[str, Any], int]):
     """The environment of one cluster in which every server is an agent; all of them act in every round until its end.
 
     An agent names a candidate in which its server takes part, or 0 to pass. A number that its mask forbids counts as 0;
@@ -25,14 +26,15 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
 
     metadata: dict[str, Any] = {
         "name": "clustergym_v1",
-        "render_modes": ["ansi", "rgb_array"],
+        "render_modes": list(RENDER_MODES),
         "render_fps": 4,
         "is_parallelizable": True,
     }
+    _views = ("_shown", "_told", "_slot")
 
     def __init__(self, scenario: str = "embedded-small-v1", render_mode: str | None = None, **options: Any) -> None:
-        self.render_mode = render_mode
-        self._child = Child(flags(scenario, **options), 1, "disabled", workers=1)
+        self.render_mode = checked_mode(render_mode)
+        self._start(flags(scenario, **options), 1, "disabled", 1)
         hello = self._child.hello
         numbers, whole = hello["candidates"], _spaces.shown(hello)
         self.possible_agents = [f"server_{i}" for i in range(hello["agents"])]
@@ -53,11 +55,13 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
             np.concatenate([p.high.ravel() for p in parts]),
             dtype=np.float32,
         )
+        self._rng: np.random.Generator | None = None  # until the first reset, so that copies draw episodes of their own
+        self._empty = False  # the episode had nothing to choose from its beginning
+
+    def _attach(self) -> None:
         self._shown = [_spaces.views(self._child, _spaces.SHOWN, slot, 0) for slot in range(2)]
         self._told = [_spaces.views(self._child, {**_spaces.TOLD, "action_mask": "mask"}, slot, 0) for slot in range(2)]
-        self._rng, _ = seeding.np_random()
         self._slot = 0
-        self._empty = False  # the episode had nothing to choose from its beginning
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Returns the space of an agent's observations."""
@@ -70,26 +74,30 @@ class ClusterParallelEnv(ParallelEnv[str, dict[str, Any], int]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begins the episode of a seed, or one that the environment's generator draws. infos[agent]["reward"] is the agent's
-        reward for the time before the first step. options are ignored."""
-        if seed is not None:
+        """Begins the episode of a seed, or one that the environment's generator draws. The rewards of the time before the first
+        step are part of those of the first step. options are ignored."""
+        if seed is not None or self._rng is None:
             self._rng, _ = seeding.np_random(seed)
         self._slot = self._child.reset([int(self._rng.integers(2**63)) if seed is None else seed])
         self.agents = self.possible_agents[:]
         self._empty = any(self._ends())
-        return self._observations(), self._infos(self._rewards())
+        return self._observations(), self._infos(dict.fromkeys(self.agents, 0.0))
 
     def step(
         self, actions: dict[str, int]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Plays one round. An agent without an action passes. After the end of an episode there are no agents until reset."""
+        """Plays one round. An agent without an action passes. After the end of an episode there are no agents until reset.
+
+        Raises:
+            ValueError: the action of an agent is no whole number of its action space, or there is no such agent; nothing is played.
+        """
         if not self.agents:
             return {}, {}, {}, {}, {}
-        rewards = dict.fromkeys(self.agents, 0.0)
+        joint = _actions.joint(actions, self.possible_agents, self.action_spaces.keys(), self._child.hello["candidates"])
         if not self._empty:
-            self._child.arrays["joint"][0] = [actions.get(agent, 0) for agent in self.possible_agents]
+            self._child.arrays["joint"][0] = joint
             self._slot, _ = self._child.step(joint=True)
-            rewards = self._rewards()
+        rewards = self._rewards()
         self._empty = False
         terminated, truncated = self._ends()
         result = (

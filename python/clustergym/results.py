@@ -6,13 +6,14 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._child import ClusterGymError, program, setting_flags
+from ._child import ClusterGymError, program
+from ._options import setting_flags
 from .envs import ClusterEnv
 
 if TYPE_CHECKING:
@@ -35,6 +36,20 @@ def run(*args: str) -> str:
     return done.stdout
 
 
+def scenarios() -> dict[str, str]:
+    """Returns the names of the built-in scenarios, with a line about each, as `clustergym scenario ls --all` lists them."""
+    return {s["name"]: s["about"] for s in json.loads(run("scenario", "ls", "--all", "--json"))}
+
+
+def policies() -> dict[str, str]:
+    """Returns the names of the built-in policies, with a line about each, as `clustergym baselines ls` lists them.
+
+    evaluate, simulate and the option prior take them, also with the options that docs/policies.md lists, such as "las:places=2"
+    and "srtf+know".
+    """
+    return {p["name"]: p["about"] for p in json.loads(run("baselines", "ls", "--json"))}
+
+
 def simulate(
     trace: str | PathLike[str], servers: int, gpus_per_server: int, policy: str, **options: Any
 ) -> tuple[dict[str, Any], pandas.DataFrame]:
@@ -52,9 +67,14 @@ def simulate(
     """
     import pandas
 
+    if not isinstance(trace, (str, PathLike)):
+        raise TypeError(
+            f"trace is a {type(trace).__name__}, want the path of a CSV file with the columns of docs/traces.md; a DataFrame is"
+            ' written to one by frame.to_csv("jobs.csv", index=False)'
+        )
     args = [
         "--trace",
-        str(trace),
+        fspath(trace),
         "--servers",
         str(servers),
         "--gpus-per-server",

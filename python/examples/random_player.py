@@ -14,7 +14,7 @@ env = clustergym.parallel_env(args.scenario, render_mode="ansi")
 for i, agent in enumerate(env.possible_agents):
     env.action_space(agent).seed(args.seed + i)
 observations, infos = env.reset(seed=args.seed)
-total, rounds = infos["server_0"]["reward"], 0
+total, rounds = 0.0, 0
 while env.agents and rounds < args.rounds:
     actions = {agent: env.action_space(agent).sample(mask=o["action_mask"]) for agent, o in observations.items()}
     observations, rewards, terminated, truncated, infos = env.step(actions)

@@ -72,17 +72,56 @@ def test_forbidden_numbers_pass():
         assert all((observation[key] == passed[key]).all() for key in observation)
 
 
-def test_rewards_add_up_to_completion_times():
-    # The reward flow sums to minus the sum of completion times in hours; a step has that of the time before it.
+def jct_hours(env) -> float:
+    """Returns the sum of the completion times of the episode's jobs."""
+    metrics = env.metrics()
+    return metrics["mean_jct_s"] * metrics["finished"] / 3600
+
+
+def test_rewards_of_steps_add_up_to_completion_times():
+    # The reward flow sums to minus the sum of completion times in hours, with those of the time before the first step.
     env = clustergym.parallel_env(**SMALL)
     _, infos = env.reset(seed=5)
-    total, elapsed = infos["server_0"]["reward"], infos["server_0"]["elapsed"]
+    assert all(info["reward"] == 0 for info in infos.values())
+    total, elapsed = 0.0, infos["server_0"]["elapsed"]
+    assert elapsed > 0
     while env.agents:
         _, rewards, _, _, infos = env.step(env.unanimous(infos["server_0"]["prior"]))
         total, elapsed = total + rewards["server_0"], elapsed + infos["server_0"]["elapsed"]
     assert elapsed == pytest.approx(infos["server_0"]["now"])
-    boxes = env._child.picture()
-    assert boxes["until"] == pytest.approx(elapsed) and total < 0
+    assert total == pytest.approx(-jct_hours(env)) and total < 0
+
+
+def test_gymnasium_counts_the_whole_return():
+    env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("clustergym/Cluster-v1", **SMALL))
+    _, info = env.reset(seed=5)
+    over = False
+    while not over:
+        _, reward, terminated, truncated, info = env.step(info["prior"])
+        assert reward == info["reward"]
+        over = terminated or truncated
+    assert info["episode"]["r"] == pytest.approx(-jct_hours(env.unwrapped))
+
+
+def test_vectors_count_the_whole_return():
+    """Plays three episodes in each mode, of which the vector begins the later ones by itself."""
+    returns = {}
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+        envs = gymnasium.make_vec("clustergym/Cluster-v1", num_envs=2, autoreset_mode=mode, **SMALL)
+        envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs)
+        _, infos = envs.reset(seed=[5, 5])
+        returns[mode] = []
+        while len(returns[mode]) < 3:
+            *_, infos = envs.step(infos["prior"].copy())
+            if "episode" in infos:
+                one, other = infos["episode"]["r"]
+                assert one == other
+                returns[mode].append(one)
+                if mode is AutoresetMode.NEXT_STEP:  # the episode that ended is still there
+                    metrics = envs.unwrapped._child.picture()["metrics"]
+                    assert one == pytest.approx(-metrics["mean_jct_s"] * metrics["finished"] / 3600)
+        envs.close()
+    assert returns[AutoresetMode.NEXT_STEP] == returns[AutoresetMode.SAME_STEP]
 
 
 def test_two_pictures():
@@ -173,6 +212,6 @@ def test_an_episode_without_a_choice():
     observation, info = env.reset(seed=1)
     assert info["action_mask"].sum() == 1
     last, reward, terminated, truncated, _ = env.step(0)
-    assert terminated and not truncated and reward == 0 and all((last[key] == observation[key]).all() for key in last)
+    assert terminated and not truncated and reward == pytest.approx(-jct_hours(env)) and info["reward"] == 0 and all((last[key] == observation[key]).all() for key in last)
     with pytest.raises(clustergym.ClusterGymError, match="no episode in progress"):
         env.step(0)

@@ -202,7 +202,7 @@ def test_what_is_not_understood_is_told(options, says):
 
 def test_another_protocol_is_refused(monkeypatch):
     monkeypatch.setattr(_child, "PROTOCOL", 99)
-    with pytest.raises(clustergym.ClusterGymError, match="the parent speaks protocol 99, clustergym .* speaks 2"):
+    with pytest.raises(clustergym.ClusterGymError, match="the parent speaks protocol 99, clustergym .* speaks 3"):
         clustergym.parallel_env(**SMALL)
 
 

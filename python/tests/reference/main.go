@@ -98,13 +98,17 @@ func create() (env.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return env.New(env.Config{
+	e, err := env.New(env.Config{
 		Sim: cfg, Game: game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: 8}},
 		Episode: func(seed uint64) (sim.Episode, error) {
 			e, err := src.Episode(scenario.Train, int(seed%uint64(src.Count(scenario.Train))), seed)
 			return e.Episode, err
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return env.NewWholeReturn(e), nil
 }
 
 // choose fills the actions of step t.
