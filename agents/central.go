@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -62,8 +63,8 @@ func (c *Central) Digest() string {
 }
 
 // Scores returns the score of each number of a round, those of forbidden numbers and of numbers beyond the list included. It
-// returns an error if the model is made for a cluster of another size, or breaks off.
-func (c *Central) Scores(r *game.Round) ([]float32, error) {
+// returns an error if the model is made for a cluster of another size, or breaks off, as it does after ctx ends.
+func (c *Central) Scores(ctx context.Context, r *game.Round) ([]float32, error) {
 	if n := r.Spec().Agents; c.servers > 0 && c.servers != n {
 		return nil, fmt.Errorf("policy %s: its ONNX model is made for %d servers, the cluster has %d: export the model with a dynamic"+
 			" axis for servers", c.Name, c.servers, n)
@@ -72,7 +73,7 @@ func (c *Central) Scores(r *game.Round) ([]float32, error) {
 	for i := range c.inputs {
 		inputs[c.inputs[i].Name] = c.inputs[i].read(r)
 	}
-	out, err := c.model.Run(inputs)
+	out, err := c.model.Run(ctx, inputs)
 	if err != nil {
 		return nil, fmt.Errorf("policy %s: %w", c.Name, err)
 	}
@@ -90,12 +91,18 @@ type CentralPlayer struct {
 	policy *Central
 	left   int // number of choices since Reset left to the prior, because scores were not finite
 	record func(r *game.Round, scores []float32)
+	ctx    context.Context //nolint:containedctx // of all decisions: a game.Player is given none
 }
 
 var _ game.Player = (*CentralPlayer)(nil)
 
 // NewCentralPlayer returns a player for games of Central.Game.
-func NewCentralPlayer(c *Central) *CentralPlayer { return &CentralPlayer{policy: c} }
+func NewCentralPlayer(c *Central) *CentralPlayer {
+	return &CentralPlayer{policy: c, ctx: context.Background()}
+}
+
+// Within makes later decisions break off with the error of ctx after it ends.
+func (p *CentralPlayer) Within(ctx context.Context) { p.ctx = ctx }
 
 // Name implements game.Player.
 func (p *CentralPlayer) Name() string { return p.policy.Name }
@@ -115,7 +122,7 @@ func (p *CentralPlayer) Record(record func(r *game.Round, scores []float32)) { p
 
 // Act implements game.Player. It names the number with the highest score of those that may be named, the lowest of several.
 func (p *CentralPlayer) Act(_ *cluster.Txn, r *game.Round, joint []game.Action) error {
-	scores, err := p.policy.Scores(r)
+	scores, err := p.policy.Scores(p.ctx, r)
 	if err != nil {
 		return err
 	}
@@ -150,7 +157,7 @@ type CentralTeam struct {
 	*CentralPlayer
 }
 
-var _ cluster.Scheduler = (*CentralTeam)(nil)
+var _ cluster.Interruptible = (*CentralTeam)(nil)
 
 // NewCentralTeam returns the scheduler of the policy of a central controller.
 func NewCentralTeam(c *Central) *CentralTeam {

@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
@@ -75,6 +77,25 @@ func TestCentralNamesTheHighestScore(t *testing.T) {
 		if got := text(t, play(t, c, jobs, team)); !bytes.Equal(got, v.want) || (team.OutOfDistribution() > 0) != v.left {
 			t.Errorf("%s: another schedule: %v, %d choices left to the prior", v.name, !bytes.Equal(got, v.want), team.OutOfDistribution())
 		}
+	}
+}
+
+// TestCentralBreaksOff checks that an episode ends with the error of its context within a decision.
+func TestCentralBreaksOff(t *testing.T) {
+	team := agents.NewCentralTeam(must(t, sjfskip(), weighed(0, 1)))
+	ctx, cancel := context.WithCancel(t.Context())
+	run, err := sim.New(sim.Config{Cluster: cluster.Uniform(4, 8)}, workload(20, 1, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := 0
+	team.Record(func(*game.Round, []float32) {
+		if rounds++; rounds == 3 {
+			cancel()
+		}
+	})
+	if err := run.Run(ctx, team, 1); !errors.Is(err, context.Canceled) || rounds != 3 {
+		t.Errorf("error %v after %d rounds, want %v after 3", err, rounds, context.Canceled)
 	}
 }
 

@@ -166,6 +166,11 @@ type knower struct {
 
 func (p *knower) Name() string { return p.name }
 
+var _ interface{ Unwrap() cluster.Scheduler } = (*knower)(nil) // so that cluster.Within finds the scheduler
+
+// Unwrap returns the scheduler that decides by what is believed.
+func (p *knower) Unwrap() cluster.Scheduler { return p.Scheduler }
+
 func (p *knower) Reset(seed uint64) error {
 	if err := p.beliefs.Reset(seed); err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"io"
@@ -49,14 +50,15 @@ The flags of the environment are those with which the policy was trained: they s
 with those of the split. --agree makes no difference.
 
 Before the folder is written, the policy plays 64 rounds of the scenario as a trial. The command refuses a model that does not fit
-the observations, that this program cannot compute, or that fails in the trial. A model with a fixed number of servers decides
+the observations, that this program cannot compute, or that fails in the trial: a score of a number that may be named is infinite
+or no number, or a round takes more than a quarter of a second of one core, or 128 MiB. A model with a fixed number of servers decides
 only on clusters of that many. A bundle that is already in the folder is replaced.
 
 --sign-key signs the bundle with an Ed25519 key: docs/production.md explains how.`),
 		Example: `  clustergym export onnx --model policy.onnx --scenario embedded-small-v1 --out policies/mine
   clustergym export onnx --model policy.onnx --scenario embedded-small-v1 --prior sjfskip --candidates 24 --out policies/wide`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runExportONNX(a, &opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runExportONNX(cmd.Context(), a, &opts) },
 	}
 	opts.addGameFlags(cmd)
 	opts.addSplitFlag(cmd)
@@ -73,8 +75,7 @@ only on clusters of that many. A bundle that is already in the folder is replace
 type trial struct {
 	Scenario string `json:"scenario"`
 	Rounds   int    `json:"rounds"`
-	Other    int    `json:"other_than_prior"`                      // rounds in which it did not name the prior's choice
-	Left     int    `json:"out_of_distribution_choices,omitempty"` // rounds left to the prior, because scores were not finite
+	Other    int    `json:"other_than_prior"` // rounds in which it did not name the prior's choice
 }
 
 // exportedONNX is the result of export onnx.
@@ -84,14 +85,10 @@ type exportedONNX struct {
 	Trial  trial  `json:"trial"`
 }
 
-func runExportONNX(a *app, opts *exportONNXOptions) error {
-	result, err := exportONNX(opts)
+func runExportONNX(ctx context.Context, a *app, opts *exportONNXOptions) error {
+	result, err := exportONNX(ctx, opts)
 	if err != nil {
 		return err
-	}
-	if result.Trial.Left > 0 {
-		a.Say("in %d of %d rounds of the trial a score was infinite or no number: the prior's choice was taken", result.Trial.Left,
-			result.Trial.Rounds)
 	}
 	if a.JSON {
 		return a.PrintJSON(result)
@@ -104,7 +101,7 @@ func runExportONNX(a *app, opts *exportONNXOptions) error {
 	return nil
 }
 
-func exportONNX(opts *exportONNXOptions) (*exportedONNX, error) {
+func exportONNX(ctx context.Context, opts *exportONNXOptions) (*exportedONNX, error) {
 	var key ed25519.PrivateKey
 	if opts.key != "" {
 		var err error
@@ -138,7 +135,7 @@ func exportONNX(opts *exportONNXOptions) (*exportedONNX, error) {
 	if err != nil {
 		return nil, err
 	}
-	tried, err := try(c, cfg)
+	tried, err := try(ctx, c, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", opts.model, err)
 	}
@@ -178,8 +175,9 @@ func readModel(path string) ([]byte, error) {
 // How long a trial is: it ends after so many rounds, or so many episodes.
 const trialRounds, trialEpisodes = 64, 16
 
-// try plays rounds of a scenario with a policy. It returns an error if the policy cannot decide.
-func try(c *agents.Central, cfg env.Config) (t trial, err error) {
+// try plays rounds of a scenario with a policy. It returns an error if the policy cannot decide, or would leave a choice to the
+// prior.
+func try(ctx context.Context, c *agents.Central, cfg env.Config) (t trial, err error) {
 	cfg.Game = c.Game()
 	e, err := env.New(cfg)
 	if err != nil {
@@ -187,6 +185,7 @@ func try(c *agents.Central, cfg env.Config) (t trial, err error) {
 	}
 	defer func() { _ = e.Close() }()
 	player := agents.NewCentralPlayer(c)
+	player.Within(ctx)
 	var ts env.TimeStep
 	joint, usual := make([]game.Action, e.Spec().Agents), make([]game.Action, e.Spec().Agents)
 	for seed := uint64(1); t.Rounds < trialRounds && seed <= trialEpisodes; seed++ {
@@ -206,6 +205,9 @@ func try(c *agents.Central, cfg env.Config) (t trial, err error) {
 	if t.Rounds == 0 {
 		return t, fmt.Errorf("trial: %d episodes of the scenario have no round in which there is something to choose", trialEpisodes)
 	}
-	t.Left = player.OutOfDistribution()
+	if n := player.OutOfDistribution(); n > 0 {
+		return t, fmt.Errorf("trial: in %d of %d rounds the score of a number that may be named is infinite or no number (NaN): want finite"+
+			" scores for all observations", n, t.Rounds)
+	}
 	return t, nil
 }

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/onnx"
@@ -80,6 +82,41 @@ func TestExportONNX(t *testing.T) {
 	}
 }
 
+// broken writes an ONNX model whose scores are the logarithm of a feature less a number: none where that is negative.
+func broken(t *testing.T, less float32) string {
+	t.Helper()
+	var g onnx.Graph
+	mask := g.Input("action_mask", onnx.Float, onnx.Dim{Name: "C"})
+	low := g.Node("Sub", []string{mask, g.Floats("less", []float32{less})})
+	g.Output(g.Rename(g.Node("Log", []string{low}), "scores"), onnx.Float, onnx.Dim{Name: "C"})
+	return file(t, "model.onnx", string(g.Model("broken", "", "", nil)))
+}
+
+// heavy writes an ONNX model of many operators on so many numbers.
+func heavy(t *testing.T, numbers int64) string {
+	t.Helper()
+	var g onnx.Graph
+	x := g.Node("ConstantOfShape", []string{g.Ints("shape", []int64{numbers}, 1)})
+	for range 240 {
+		x = g.Node("Cos", []string{x})
+	}
+	sum := g.Node("ReduceSum", []string{x}, onnx.IntAttr("keepdims", 0))
+	scores := g.Node("Add", []string{g.Input("action_mask", onnx.Float, onnx.Dim{Name: "C"}), sum})
+	g.Output(g.Rename(scores, "scores"), onnx.Float, onnx.Dim{Name: "C"})
+	return file(t, "model.onnx", string(g.Model("heavy", "", "", nil)))
+}
+
+// TestAnInterruptEndsTheTrial checks that a trial breaks off, and that nothing is written then.
+func TestAnInterruptEndsTheTrial(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // the trial takes about a second
+	defer cancel()
+	s := commandWith(ctx, "", "export", "onnx", "--scenario", "embedded-small-v1", "--model", heavy(t, 1<<13), "--out", "policy")
+	if left, _ := filepath.Glob("*"); s.code != cmdline.CodeInterrupted || len(left) > 0 {
+		t.Errorf("exit code %d, leaves %v\n%s", s.code, left, s.talk)
+	}
+}
+
 // TestModelsThatAreNotExported checks that no folder is written for a model that is refused.
 func TestModelsThatAreNotExported(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -94,6 +131,9 @@ func TestModelsThatAreNotExported(t *testing.T) {
 		{"no model", file(t, "text", "a text"), nil, cmdline.CodeError, "not a model of ONNX"},
 		{"another list", good, []string{"--candidates", "5"}, cmdline.CodeError, "input candidates has the shape"},
 		{"another size", fixed, nil, cmdline.CodeError, "made for 4 servers, the cluster has 8"},
+		{"no numbers", broken(t, 2), nil, cmdline.CodeError, "in 64 of 64 rounds the score of a number that may be named is infinite or no number (NaN)"},
+		{"infinite", broken(t, 1), nil, cmdline.CodeError, "is infinite or no number (NaN)"},
+		{"too much", heavy(t, 1<<20), nil, cmdline.CodeError, "the model computes too much"},
 		{"beliefs", good, []string{"--prior", "sjfskip+know"}, cmdline.CodeError, "want one without +know"},
 		{"prior", good, []string{"--prior", "lottery"}, cmdline.CodeUsage, "--prior"},
 		{"split", good, []string{"--split", "some"}, cmdline.CodeUsage, "--split"},

@@ -101,6 +101,11 @@ type watched struct {
 	took  []float64 // microseconds
 }
 
+var _ interface{ Unwrap() cluster.Scheduler } = (*watched)(nil) // so that cluster.Within finds what is watched
+
+// Unwrap returns the scheduler that is watched.
+func (w *watched) Unwrap() cluster.Scheduler { return w.Scheduler }
+
 func (w *watched) Schedule(tx *cluster.Txn) error {
 	began := w.clock()
 	err := w.Scheduler.Schedule(tx)

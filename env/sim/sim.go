@@ -123,6 +123,7 @@ func (s *Sim) playOut(ctx context.Context, sched cluster.Scheduler, seed uint64,
 		return fmt.Errorf("reset %s: %w", sched.Name(), err)
 	}
 	s.log.Scheduler = sched.Name()
+	cluster.Within(ctx, sched)
 	for n := 0; ; n++ {
 		if n%16 == 0 && ctx.Err() != nil { // a decision of a learned team may take a tenth of a second
 			return ctx.Err()

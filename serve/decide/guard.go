@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -18,8 +19,8 @@ const (
 	reasonBusy     = "busy"     // too many decisions past their deadline still run
 )
 
-// guard asks policies to decide under a deadline. A scheduler can be neither stopped nor shared, so a late one keeps its own copy
-// of the state until it ends, and the guard drops its result. The field most limits how many late schedulers may run at a time;
+// guard asks policies to decide under a deadline. A scheduler cannot be shared, and few can be stopped, so a late one keeps its own
+// copy of the state until it ends, and the guard drops its result. The field most limits how many late schedulers may run at a time;
 // beyond that, propose fails. The fallback has a guard of its own, so that it can be asked while the policy hangs.
 type guard struct {
 	deadline time.Duration
@@ -50,6 +51,8 @@ func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (propos
 		*Failure
 	}
 	done := make(chan result, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel() // a late scheduler that can be stopped ends soon
 	var at atomic.Int32
 	go func() {
 		var r result
@@ -63,7 +66,7 @@ func (g *guard) propose(s *cluster.State, p *policy.Policy, seed uint64) (propos
 			done <- r
 		}()
 		var err error
-		if r.proposal, err = propose(s, p, seed, nil); err != nil {
+		if r.proposal, err = propose(ctx, s, p, seed, nil); err != nil {
 			r.Failure = &Failure{Reason: reasonError, Err: err}
 		}
 	}()

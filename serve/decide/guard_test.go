@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -66,6 +67,38 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 	}
 	if a := s.decide(t); a.Decision.By != decide.ByPolicy {
 		t.Errorf("after it let go: %+v", a.Decision)
+	}
+}
+
+// hanging is a scheduler that decides only when it is told to break off.
+type hanging struct {
+	cluster.Scheduler
+	ctx context.Context //nolint:containedctx // what Within was given
+}
+
+func (h *hanging) Within(ctx context.Context) { h.ctx = ctx }
+
+func (h *hanging) Schedule(*cluster.Txn) error {
+	<-h.ctx.Done()
+	return h.ctx.Err()
+}
+
+// TestLateDecisionsAreBrokenOff checks that a late policy that can break off does so, and is asked again.
+func TestLateDecisionsAreBrokenOff(t *testing.T) {
+	p := decidetest.Baseline("fifo")
+	create := p.New
+	p.New = func() (cluster.Scheduler, error) {
+		s, err := create()
+		return &hanging{Scheduler: s}, err
+	}
+	s := newSite(t, p, func(c *decide.Config) { c.Deadline = 20 * time.Millisecond })
+	for range 4 {
+		if got := s.decide(t).Decision.Fallback; got == nil || got.Reason != decide.ReasonDeadline {
+			t.Fatalf("%+v, want %s", got, decide.ReasonDeadline)
+		}
+		for !strings.Contains(s.metrics(t), "clustergym_late_decisions 0") {
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 

@@ -162,14 +162,32 @@ func divide(c *call) error {
 	return c.give(c.combine(c.in[0], c.in[1], func(x, y float32) float32 { return x / y }, func(x, y int64) int64 { return x / y }))
 }
 
+// powerWork is what an element of a power costs that is not a square.
+const powerWork = 100
+
 func power(c *call) (err error) {
-	by := c.in[1]
+	x, by := c.in[0], c.in[1]
 	if by.Type != Float {
 		if by, err = c.cast(by, Float); err != nil {
 			return err
 		}
 	}
-	return c.give(c.combine(c.in[0], by, func(x, y float32) float32 { return float32(math.Pow(float64(x), float64(y))) }, nil))
+	if by.Len() == 1 && by.Floats[0] == 2 && len(by.Shape) <= len(x.Shape) {
+		return c.give(c.combine(x, x, func(x, y float32) float32 { return x * y }, nil))
+	}
+	shape, err := broadcast(x.Shape, by.Shape)
+	if err != nil {
+		return err
+	}
+	n, err := count(shape)
+	if err == nil {
+		err = c.charge(powerWork * n)
+	}
+	if err != nil {
+		return err
+	}
+	power := func(x, y float32) float32 { return float32(math.Pow(float64(x), float64(y))) }
+	return c.give(c.combine(x, by, power, nil))
 }
 
 // compare returns an operator of two tensors of the same type whose results are booleans.
@@ -221,4 +239,23 @@ func clip(c *call) (err error) {
 		}
 	}
 	return c.give(t, nil)
+}
+
+// modulo returns the rest of a division, with the sign of the divisor, or with that of the dividend if fmod is 1.
+func modulo(c *call) error {
+	if slices.Contains(c.in[1].Ints, 0) {
+		return errors.New("an integer is divided by 0")
+	}
+	like := c.int("fmod", 0) != 0
+	if c.in[0].Type == Float && !like {
+		return errors.New("the rest of floats, want fmod=1")
+	}
+	return c.give(c.combine(c.in[0], c.in[1], func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) },
+		func(x, y int64) int64 {
+			rest := x % y
+			if !like && rest != 0 && (rest < 0) != (y < 0) {
+				rest += y
+			}
+			return rest
+		}))
 }

@@ -1,6 +1,10 @@
 package run
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // each returns a tensor with f of each element of the first input, which has floats.
 func (c *call) each(f func(float32) float32) error {
@@ -62,26 +66,59 @@ func sign(x float32) float32 {
 	return x
 }
 
-func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
-
-func leakyRelu(c *call) error {
-	alpha := c.float("alpha", 0.01)
-	return c.each(func(x float32) float32 {
-		if x < 0 {
-			return alpha * x
-		}
-		return x
-	})
+// mish returns x tanh(softplus(x)), by one exponential.
+func mish(x float64) float64 {
+	if x > 20 {
+		return x // to within float32
+	}
+	e := math.Exp(x)
+	return x * (e * (e + 2) / (e*(e+2) + 2))
 }
 
-func elu(c *call) error {
-	alpha := c.float("alpha", 1)
-	return c.each(func(x float32) float32 {
+func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+// parametric returns an operator that computes in double precision, with the attributes alpha and beta, or else these numbers.
+func parametric(alpha, beta float32, f func(x, a, b float64) float64) operator {
+	return operator{"f", 1, func(c *call) error {
+		a, b := float64(c.float("alpha", alpha)), float64(c.float("beta", c.float("gamma", beta)))
+		return c.each(func(x float32) float32 { return float32(f(float64(x), a, b)) })
+	}}
+}
+
+func leakyRelu(x, a, _ float64) float64 {
+	if x < 0 {
+		return a * x
+	}
+	return x
+}
+
+func elu(x, a, _ float64) float64 {
+	if x < 0 {
+		return a * math.Expm1(x)
+	}
+	return x
+}
+
+func selu(x, a, b float64) float64 { return b * elu(x, a, 0) }
+
+func celu(x, a, _ float64) float64 { return math.Max(0, x) + math.Min(0, a*math.Expm1(x/a)) }
+
+func swish(x, a, _ float64) float64 { return x / (1 + math.Exp(-a*x)) }
+
+func hardSigmoid(x, a, b float64) float64 { return math.Max(0, math.Min(1, a*x+b)) }
+
+// prelu multiplies what is negative by a slope.
+func prelu(c *call) error {
+	x, slope := c.in[0], c.in[1]
+	if shape, err := broadcast(slope.Shape, x.Shape); err != nil || !slices.Equal(shape, x.Shape) {
+		return fmt.Errorf("slopes %v for %v", slope, x)
+	}
+	return c.give(c.combine(x, slope, func(x, a float32) float32 {
 		if x < 0 {
-			return alpha * float32(math.Expm1(float64(x)))
+			return a * x
 		}
 		return x
-	})
+	}, nil))
 }
 
 func gelu(c *call) error {
@@ -94,13 +131,17 @@ func gelu(c *call) error {
 	return c.each(func(x float32) float32 { return float32(0.5 * float64(x) * (1 + math.Erf(float64(x)/math.Sqrt2))) })
 }
 
-func isNaN(c *call) error {
+func isNaN(c *call) error { return c.test(func(x float32) bool { return x != x }) }
+func isInf(c *call) error { return c.test(func(x float32) bool { return math.IsInf(float64(x), 0) }) }
+
+// test returns a tensor with whether a condition holds for each element of the first input.
+func (c *call) test(holds func(x float32) bool) error {
 	out, err := c.make(Bool, c.in[0].Shape)
 	if err != nil {
 		return err
 	}
 	for i, x := range c.in[0].Floats {
-		out.Ints[i] = bit(x != x)
+		out.Ints[i] = bit(holds(x))
 	}
 	return c.give(out, nil)
 }

@@ -103,9 +103,9 @@ func TestRunsAreBounded(t *testing.T) {
 			"more than 67108864 elements"},
 		{"several results", modelOf(5, stored("n", 7, integers(1<<13, 3<<11), 2), 12, y, 1, message(1, "n", 2, "a", 4, "ConstantOfShape"),
 			1, message(1, "n", 2, "b", 4, "ConstantOfShape"), 1, message(1, "n", 2, "c", 4, "ConstantOfShape"),
-			1, message(1, "a", 1, "b", 1, "c", 2, "y", 4, "Max")), "the run holds more than"},
+			1, message(1, "a", 1, "b", 1, "c", 2, "y", 4, "Max")), "holds more than 128 MiB at a time"},
 		{"products", modelOf(5, stored("n", 7, integers(1<<12, 1<<12), 2), 12, y, 1, message(1, "n", 2, "a", 4, "ConstantOfShape"),
-			1, message(1, "a", 1, "a", 2, "y", 4, "MatMul")), "computes more than"},
+			1, message(1, "a", 1, "a", 2, "y", 4, "MatMul")), "computes too much"},
 		{"division", modelOf(5, stored("n", 7, integers(0), 1), 12, y, 1, message(1, "n", 1, "n", 2, "y", 4, "Div")), "divided by 0"},
 		{"index", modelOf(5, stored("n", 7, integers(1), 1), 12, y, 1, message(1, "n", 1, "n", 2, "y", 4, "Gather")), "index 1 of 1"},
 		{"shape", modelOf(5, stored("n", 7, integers(3), 1), 12, y, 1, message(1, "n", 1, "n", 2, "y", 4, "Reshape")), "in the shape [3]"},
@@ -118,7 +118,7 @@ func TestRunsAreBounded(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if _, err := m.Run(nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := m.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestInputsMustFit(t *testing.T) {
 		"want float32":        {Type: Bool, Shape: []int{2}, Ints: make([]int64, 2)},
 		"with 1 elements":     {Type: Float, Shape: []int{2}, Floats: make([]float32, 1)},
 	} {
-		if _, err := m.Run(map[string]*Tensor{"x": x}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := m.Run(t.Context(), map[string]*Tensor{"x": x}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -174,7 +174,7 @@ func FuzzParse(f *testing.F) {
 			inputs[v.Name] = x
 		}
 		// Small limits leave time for more models.
-		if out, err := m.run(inputs, limits{held: 1 << 16, work: 1 << 22}); err == nil && len(out) > len(m.Outputs) {
+		if out, err := m.run(t.Context(), inputs, limits{bytes: 1 << 18, work: 1 << 22}); err == nil && len(out) > len(m.Outputs) {
 			t.Errorf("%d outputs, want %d", len(out), len(m.Outputs))
 		}
 	})

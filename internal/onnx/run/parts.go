@@ -169,7 +169,10 @@ func cutOut(size, from, to, step int64) (first, n int, err error) {
 }
 
 // places returns the indices of a tensor as places along a dimension of the given size.
-func places(indices *Tensor, size int) ([]int, error) {
+func (c *call) places(indices *Tensor, size int) ([]int, error) {
+	if err := c.reserve(indices.bytes()); err != nil {
+		return nil, err
+	}
 	at := make([]int, indices.Len())
 	for k, x := range indices.Ints {
 		i, err := axis(x, size)
@@ -187,7 +190,7 @@ func gather(c *call) error {
 	if err != nil {
 		return err
 	}
-	from, err := places(indices, t.Shape[at])
+	from, err := c.places(indices, t.Shape[at])
 	if err != nil {
 		return err
 	}
@@ -225,7 +228,7 @@ func gatherElements(c *call) error {
 			return fmt.Errorf("indices %v of %v along axis %d", indices, t, at)
 		}
 	}
-	from, err := places(indices, t.Shape[at])
+	from, err := c.places(indices, t.Shape[at])
 	if err != nil {
 		return err
 	}

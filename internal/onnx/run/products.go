@@ -9,7 +9,8 @@ import (
 
 // multiply sets dst, which holds zeros, to alpha times the product of a and b.
 func (c *call) multiply(dst, a, b kernel.Matrix[float32], alpha float32) error {
-	if err := c.charge(dst.Rows * dst.Cols * a.Cols); err != nil {
+	read := dst.Rows*a.Cols + a.Cols*dst.Cols // again for each product, where matrices of a few rows do not pay
+	if err := c.charge(productWork + read + dst.Rows*dst.Cols*a.Cols/productsPerWork); err != nil {
 		return err
 	}
 	if a.Cols > 0 {

@@ -78,8 +78,9 @@ func reduceMin(c *call) error {
 	return reduce(c, smaller, func(x, y int64) int64 { return min(x, y) }, math.Inf(1), math.MaxInt64)
 }
 
-// sums computes sums in double precision, divided by the number of elements if mean.
-func (c *call) sums(mean bool) error {
+// sums computes sums in double precision: of before of each element, and then after of the sum and of the number of elements in it.
+// A function that is nil changes nothing. Integers have neither.
+func (c *call) sums(before func(x float64) float64, after func(sum, n float64) float64) error {
 	t := c.in[0]
 	shape, kept, err := c.reduced()
 	if err != nil {
@@ -92,25 +93,102 @@ func (c *call) sums(mean bool) error {
 	if t.Type != Float {
 		return c.give(out, fold(c, t.Ints, kept, out.Ints, 0, false, func(sum, x int64) int64 { return t.Type.wrap(sum + x) }))
 	}
+	if err := c.reserve(8 * out.Len()); err != nil {
+		return err
+	}
 	sums := make([]float64, out.Len())
 	s := reach(kept, t.Shape)
 	d := last(s)
 	walk(t.Shape, s, s, func(at, i, _, n int) {
 		for k := range n {
-			sums[i+k*d] += float64(t.Floats[at+k])
+			x := float64(t.Floats[at+k])
+			if before != nil {
+				x = before(x)
+			}
+			sums[i+k*d] += x
 		}
 	})
 	for i, x := range sums {
-		if mean {
-			x /= float64(t.Len()) / float64(out.Len())
+		if after != nil {
+			x = after(x, float64(t.Len())/float64(out.Len()))
 		}
 		out.Floats[i] = float32(x)
 	}
 	return c.give(out, nil)
 }
 
-func reduceSum(c *call) error  { return c.sums(false) }
-func reduceMean(c *call) error { return c.sums(true) }
+// sum returns a reduction that is a sum. See sums.
+func sum(in string, before func(x float64) float64, after func(sum, n float64) float64) operator {
+	return operator{in, 1, func(c *call) error { return c.sums(before, after) }}
+}
+
+func square(x float64) float64 { return x * x }
+
+// argument returns the operator that finds the first, or the last, place along a dimension where an element is the best.
+func argument(better func(x, y float32) bool) operator {
+	return operator{"f", 1, func(c *call) error {
+		t := c.in[0]
+		at, err := c.axis(0, len(t.Shape))
+		if err != nil {
+			return err
+		}
+		if t.Shape[at] == 0 {
+			return errors.New("the place of the largest or smallest of no elements")
+		}
+		shape := slices.Clone(t.Shape)
+		shape[at] = 1
+		out, err := c.make(Int64, shape)
+		if err != nil {
+			return err
+		}
+		inner, _ := count(shape[at+1:])
+		columns(t.Shape, at, func(at, d, n int) {
+			best := 0
+			for k := range n {
+				x, y := t.Floats[at+k*d], t.Floats[at+best*d]
+				if better(x, y) || x == y && c.int("select_last_index", 0) != 0 {
+					best = k
+				}
+			}
+			out.Ints[at/(inner*n)*inner+at%inner] = int64(best)
+		})
+		if c.int("keepdims", 1) == 0 {
+			out = out.view(slices.Delete(shape, at, at+1))
+		}
+		return c.give(out, nil)
+	}}
+}
+
+// cumulate computes sums of all elements up to each along a dimension.
+func cumulate(c *call) error {
+	t := c.in[0]
+	if c.in[1].Len() != 1 {
+		return fmt.Errorf("axis %v, want one number", c.in[1])
+	}
+	at, err := axis(c.in[1].Ints[0], len(t.Shape))
+	if err != nil {
+		return err
+	}
+	out, err := c.make(Float, t.Shape)
+	if err != nil {
+		return err
+	}
+	less, backwards := c.int("exclusive", 0) != 0, c.int("reverse", 0) != 0
+	columns(t.Shape, at, func(at, d, n int) {
+		sum := float32(0)
+		for k := range n {
+			if backwards {
+				k = n - 1 - k
+			}
+			before := sum
+			sum += t.Floats[at+k*d]
+			if out.Floats[at+k*d] = sum; less {
+				out.Floats[at+k*d] = before
+			}
+		}
+	})
+	return c.give(out, nil)
+}
 
 // columns calls visit for each column of the first input along a dimension: n elements, the first at at, and d apart.
 func columns(shape []int, axis int, visit func(at, d, n int)) {
@@ -135,72 +213,36 @@ func (c *call) normalise(logarithm bool) error {
 	if err != nil {
 		return err
 	}
-	columns(t.Shape, at, func(at, d, n int) {
-		top, sum := float32(math.Inf(-1)), float32(0)
-		for k := range n {
-			top = larger(top, t.Floats[at+k*d])
-		}
-		for k := range n {
-			x := t.Floats[at+k*d] - top
-			e := kernel.Exp(x)
-			sum += e
-			if out.Floats[at+k*d] = e; logarithm {
-				out.Floats[at+k*d] = x
-			}
-		}
-		for k := range n {
-			if logarithm {
-				out.Floats[at+k*d] -= float32(math.Log(float64(sum)))
-			} else {
-				out.Floats[at+k*d] /= sum
-			}
-		}
-	})
+	if err := c.charge(2 * rowWork * t.Len() / max(t.Shape[at], 1)); err != nil {
+		return err
+	}
+	columns(t.Shape, at, func(at, d, n int) { soften(out.Floats, t.Floats, at, d, n, logarithm) })
 	return c.give(out, nil)
+}
+
+// soften sets n elements of out, the first at at and d apart, to the softmax of those of x, or to its logarithm. out and x may be the
+// same.
+func soften(out, x []float32, at, d, n int, logarithm bool) {
+	top, sum := float32(math.Inf(-1)), float32(0)
+	for k := range n {
+		top = larger(top, x[at+k*d])
+	}
+	for k := range n {
+		v := x[at+k*d] - top
+		e := kernel.Exp(v)
+		sum += e
+		if out[at+k*d] = e; logarithm {
+			out[at+k*d] = v
+		}
+	}
+	less := float32(0)
+	if logarithm {
+		less, sum = float32(math.Log(float64(sum))), 1
+	}
+	for k := range n {
+		out[at+k*d] = (out[at+k*d] - less) / sum
+	}
 }
 
 func softmax(c *call) error    { return c.normalise(false) }
 func logSoftmax(c *call) error { return c.normalise(true) }
-
-func layerNorm(c *call) error {
-	t := c.in[0]
-	at, err := c.axis(-1, len(t.Shape))
-	if err != nil {
-		return err
-	}
-	width, _ := count(t.Shape[at:])
-	scale, bias := c.in[1], c.input(2)
-	for _, w := range []*Tensor{scale, bias} {
-		if w == nil {
-			continue
-		}
-		if shape, err := broadcast(w.Shape, t.Shape[at:]); err != nil || !slices.Equal(shape, t.Shape[at:]) {
-			return fmt.Errorf("%v for the last %d dimensions of %v", w, len(t.Shape)-at, t)
-		}
-	}
-	out, err := c.make(Float, t.Shape)
-	if err != nil {
-		return err
-	}
-	epsilon := float64(c.float("epsilon", 1e-5))
-	for first := 0; first < len(t.Floats); first += width {
-		x, y := t.Floats[first:first+width], out.Floats[first:first+width]
-		mean, variance := 0.0, 0.0
-		for _, v := range x {
-			mean += float64(v)
-		}
-		mean /= float64(width)
-		for _, v := range x {
-			variance += float64((float64(v) - mean) * (float64(v) - mean))
-		}
-		inverse := 1 / math.Sqrt(variance/float64(width)+epsilon)
-		for i, v := range x {
-			y[i] = float32((float64(v) - mean) * inverse)
-		}
-		zip(y, t.Shape[at:], y, t.Shape[at:], scale.Floats, scale.Shape, func(x, y float32) float32 { return x * y })
-		if bias != nil {
-			zip(y, t.Shape[at:], y, t.Shape[at:], bias.Floats, bias.Shape, func(x, y float32) float32 { return x + y })
-		}
-	}
-	return c.give(out, nil)
-}

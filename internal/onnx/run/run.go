@@ -1,48 +1,20 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 )
 
-// limits are those of one run.
-type limits struct {
-	held int // elements of all tensors that exist at a time
-	work int // see charge
-}
-
-// usual limits a run to a few seconds and to half a gigabyte.
-var usual = limits{held: maxElements, work: 1 << 32}
-
-// elementWork is the work of reading or writing an element, in multiplications of a product of matrices.
-const elementWork = 8
-
-// machine is one run of a model.
-type machine struct {
-	limits limits
-	values []*Tensor
-	held   int // elements of the values
-	work   int
-}
-
-// charge adds work, counted in multiplications of a product of matrices. It returns an error if the run has done too much.
-func (m *machine) charge(work int) error {
-	if m.work += work; m.work > m.limits.work {
-		return fmt.Errorf("the model computes more than %d products, of which an element of other operators counts %d", m.limits.work,
-			elementWork)
-	}
-	return nil
-}
-
 // Run computes the model on inputs by name and returns its outputs. The inputs must have the model's types and shapes. The caller
-// owns the inputs; it must not change the elements of an output.
-func (m *Model) Run(inputs map[string]*Tensor) (map[string]*Tensor, error) {
-	return m.run(inputs, usual)
+// owns the inputs; it must not change the elements of an output. After ctx ends, Run breaks off with its error.
+func (m *Model) Run(ctx context.Context, inputs map[string]*Tensor) (map[string]*Tensor, error) {
+	return m.run(ctx, inputs, usual)
 }
 
-func (m *Model) run(inputs map[string]*Tensor, most limits) (map[string]*Tensor, error) {
-	r := machine{limits: most, values: slices.Clone(m.weights)}
+func (m *Model) run(ctx context.Context, inputs map[string]*Tensor, most limits) (map[string]*Tensor, error) {
+	r := machine{ctx: ctx, limits: most, values: slices.Clone(m.weights)}
 	for i := range m.Inputs {
 		v := &m.Inputs[i]
 		t := inputs[v.Name]
@@ -50,7 +22,7 @@ func (m *Model) run(inputs map[string]*Tensor, most limits) (map[string]*Tensor,
 			return nil, fmt.Errorf("run ONNX model: input %.100q: %w", v.Name, err)
 		}
 		r.values[m.names[v.Name]] = t
-		r.held += t.Len()
+		r.held += t.bytes()
 	}
 	for k := range m.nodes {
 		if err := r.step(&m.nodes[k]); err != nil {
@@ -58,7 +30,7 @@ func (m *Model) run(inputs map[string]*Tensor, most limits) (map[string]*Tensor,
 		}
 		for _, i := range m.ends[k] {
 			if t := r.values[i]; t != nil {
-				r.held -= t.Len()
+				r.held -= t.bytes()
 				r.values[i] = nil
 			}
 		}
@@ -99,9 +71,11 @@ func (v *Value) takes(t *Tensor) error {
 
 // step computes a node.
 func (m *machine) step(n *node) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
 	op := operators[n.operator]
 	c := call{machine: m, node: n, in: make([]*Tensor, len(n.in))}
-	read := 0
 	for k, i := range n.in {
 		if i < 0 {
 			continue
@@ -112,9 +86,8 @@ func (m *machine) step(n *node) error {
 		if err := op.takes(k, c.in[k]); err != nil {
 			return err
 		}
-		read += c.in[k].Len()
 	}
-	if err := m.charge(elementWork * (read + 1)); err != nil {
+	if err := c.read(); err != nil {
 		return err
 	}
 	if err := op.compute(&c); err != nil {
@@ -126,7 +99,7 @@ func (m *machine) step(n *node) error {
 	for k, i := range n.out {
 		if i >= 0 {
 			m.values[i] = c.out[k]
-			m.held += c.out[k].Len()
+			m.held += c.out[k].bytes()
 		}
 	}
 	return nil
@@ -138,6 +111,7 @@ type call struct {
 	node *node
 	in   []*Tensor // nil for an input that is left out
 	out  []*Tensor
+	made int // bytes of what the call has made
 }
 
 // input returns an input, nil if it is left out.
@@ -146,31 +120,6 @@ func (c *call) input(k int) *Tensor {
 		return c.in[k]
 	}
 	return nil
-}
-
-// make returns a new tensor of zeros. It returns an error if the run would hold or have computed too much.
-func (c *call) make(of Type, shape []int) (*Tensor, error) {
-	n, err := count(shape)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range c.out {
-		n += t.Len() // of a node with several outputs
-	}
-	if c.held+n > c.limits.held {
-		return nil, fmt.Errorf("result of shape %v: the run holds more than %d elements", shape, c.limits.held)
-	}
-	if err := c.charge(elementWork * n); err != nil {
-		return nil, err
-	}
-	n, _ = count(shape)
-	t := &Tensor{Type: of, Shape: shape}
-	if of == Float {
-		t.Floats = make([]float32, n)
-	} else {
-		t.Ints = make([]int64, n)
-	}
-	return t, nil
 }
 
 // give adds an output.

@@ -100,7 +100,7 @@ func TestOperatorsAreThoseOfONNXRuntime(t *testing.T) {
 			for name, a := range c.Inputs {
 				inputs[name] = a.tensor(t)
 			}
-			got, err := m.Run(inputs)
+			got, err := m.Run(t.Context(), inputs)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -92,3 +92,36 @@ func whole(x float32) int64 {
 func cast(c *call) error { return c.give(c.cast(c.in[0], Type(c.int("to", 0)))) } //nolint:gosec // see parseTensor
 
 func castLike(c *call) error { return c.give(c.cast(c.in[0], c.in[1].Type)) }
+
+// triangle keeps the elements of the last two dimensions on one side of a diagonal; the others become 0.
+func triangle(c *call) error {
+	t := c.in[0]
+	rank := len(t.Shape)
+	shift := int64(0)
+	if k := c.input(1); k != nil && k.Len() == 1 {
+		shift = k.Ints[0]
+	} else if k != nil {
+		return fmt.Errorf("diagonal %v, want one number", k)
+	}
+	if rank < 2 {
+		return fmt.Errorf("%v, want 2 dimensions or more", t)
+	}
+	out, err := c.make(t.Type, t.Shape)
+	if err != nil {
+		return err
+	}
+	rows, columns := t.Shape[rank-2], t.Shape[rank-1]
+	upper := c.int("upper", 1) != 0
+	for i := range t.Len() {
+		// A shift beyond the matrix does as much as one to its edge.
+		over := int64(i%columns) - int64(i/columns%rows) - min(max(shift, -maxElements), maxElements)
+		switch {
+		case upper && over < 0 || !upper && over > 0:
+		case t.Type == Float:
+			out.Floats[i] = t.Floats[i]
+		default:
+			out.Ints[i] = t.Ints[i]
+		}
+	}
+	return c.give(out, nil)
+}

@@ -36,7 +36,7 @@ def case(name, nodes, inputs, outputs=("y",), opset=18, **stored):
         [helper.make_empty_tensor_value_info(k) for k in outputs],
         [numpy_helper.from_array(a, k) for k, a in stored.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 21 else 10)
     # The outputs have no types yet: let the runtime infer them.
     inferred = shape_inference.infer_shapes(model)
     known = {v.name: v for v in inferred.graph.value_info}
@@ -203,5 +203,50 @@ case(
     w=floats(8, 24), b=floats(24), scale=np.array(0.5, np.float32), never=np.array(-np.inf, np.float32),
     gain=floats(8), bias=floats(8),
 )
+
+one("Mod", ints(7, -7, 9, -8), ints(3, 3, -4, -4))
+one("Mod", ints(7, -7, 9), ints(3), name="Mod with the sign of the dividend", fmod=1)
+one("Mod", np.array([7.5, -7.5], np.float32), np.array([2], np.float32), name="Mod floats", fmod=1)
+one("Pow", floats(3, 2), np.array(2, np.float32), name="Pow square")
+one("Pow", floats(3), np.array([[2]], np.float32), name="Pow square of more dimensions")
+one("Einsum", floats(2, 3, 4), floats(2, 4, 5), equation="bij,bjk->bik")
+one("Einsum", floats(2, 3, 4), floats(4), name="Einsum sum", equation="bij, j->")
+one("Einsum", floats(3, 3), name="Einsum diagonal", equation="ii->i")
+one("Einsum", floats(3, 2), floats(4, 3), name="Einsum without a result", equation="ib,ai")
+one("Einsum", floats(3), floats(2), name="Einsum outer", equation="i,j->ji")
+one("Attention", floats(2, 3, 4, 5), floats(2, 3, 6, 5), floats(2, 3, 6, 7), opset=23)
+one("Attention", floats(2, 4, 12), floats(2, 6, 6), floats(2, 6, 8), name="Attention groups", opset=23, q_num_heads=4, kv_num_heads=2,
+    scale=0.25)
+one("Attention", floats(1, 2, 4, 5), floats(1, 2, 4, 5), floats(1, 2, 4, 5), name="Attention causal", opset=23, is_causal=1)
+one("Attention", floats(1, 2, 3, 5), floats(1, 2, 4, 5), floats(1, 2, 4, 5), floats(3, 4), name="Attention bias", opset=23, softcap=1.5)
+one("Attention", floats(1, 2, 3, 5), floats(1, 2, 4, 5), floats(1, 2, 4, 5), np.array([[1, 1, 0, 1]] * 3) == 1, name="Attention mask",
+    opset=23)
+for operator in ("Selu", "Celu", "Softsign", "HardSigmoid", "Round", "IsInf"):
+    one(operator, special[1:10] if operator != "IsInf" else special)
+one("Round", np.array([0.5, 1.5, -0.5, -2.5], np.float32), name="Round to even", opset=22)
+one("Celu", special[1:10], name="Celu alpha", alpha=0.5)
+one("Selu", special[1:10], name="Selu parameters", alpha=2.0, gamma=3.0)
+one("HardSigmoid", special[1:10], name="HardSigmoid parameters", alpha=0.5, beta=0.25)
+one("PRelu", floats(2, 3, 4), floats(3, 1))
+one("Sum", floats(3), floats(2, 1), floats(1))
+one("Size", floats(2, 3))
+one("CumSum", floats(3, 4), np.array(1))
+one("CumSum", floats(3, 4), np.array([-2]), name="CumSum backwards", exclusive=1, reverse=1)
+for operator in ("ReduceL1", "ReduceL2", "ReduceSumSquare"):
+    one(operator, floats(2, 3, 4), ints(1))
+    one(operator, floats(2, 3), name=operator + " all", keepdims=0)
+for operator in ("ArgMax", "ArgMin"):
+    one(operator, floats(2, 3, 4), axis=1)
+    one(operator, np.array([[1, 2, 2], [0, 0, 3]], np.float32), name=operator + " last", axis=-1, keepdims=0, select_last_index=1)
+    one(operator, np.array([[1, 2, 2], [0, 0, 3]], np.float32), name=operator + " first", axis=-1)
+one("Trilu", floats(2, 3, 4))
+one("Trilu", floats(4, 3), ints(-1).reshape(()), name="Trilu lower", upper=0)
+one("Trilu", ints(*range(9)).reshape(3, 3), np.array(2**62), name="Trilu of nothing")
+one("BatchNormalization", floats(2, 3, 4), floats(3), floats(3), floats(3), np.abs(floats(3)))
+one("BatchNormalization", floats(5, 3), floats(3), floats(3), floats(3), np.abs(floats(3)), name="BatchNormalization rows", epsilon=0.1)
+one("Swish", special[1:10], opset=24)
+one("Swish", special[1:10], name="Swish alpha", opset=24, alpha=0.5)
+one("RMSNormalization", floats(2, 3, 4), floats(4), opset=23)
+one("RMSNormalization", floats(2, 3, 4), floats(3, 4), name="RMSNormalization of two", opset=23, axis=1, epsilon=0.1)
 
 print("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]")
