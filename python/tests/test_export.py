@@ -129,6 +129,61 @@ def test_the_program_decides_as_python_did(tmp_path, options, how):
     assert (by["mine"].difference != 0).all()
 
 
+def attending(opset, hidden=8, heads=2):
+    """Returns a network in which each candidate attends to all servers: by one operator, or, before operator set 23, by what older
+    exporters write: shapes that are computed, and products of the heads."""
+    env = clustergym.ClusterEnv(SCENARIO, settings=SETTINGS, prior="sjfskip")
+    width = {key: env.observation_space[key].shape[-1] for key in ("servers", "candidates")}
+    env.close()
+    rng = np.random.default_rng(2)
+    weights = {"w_q": rng.normal(size=(width["candidates"], hidden)), "w_out": 3 * rng.normal(size=(hidden, 1))}
+    weights |= {f"w_{key}": rng.normal(size=(width["servers"], hidden)) for key in "kv"}
+    weights = {key: w.astype(np.float32) for key, w in weights.items()} | {"last": np.array([-1]), "first": np.array([0])}
+    weights |= {"heads": np.array([heads]), "end": np.array(-1), "scale": np.array((hidden / heads) ** -0.5, np.float32)}
+    n = helper.make_node
+    nodes = [n("MatMul", [of, f"w_{key}"], [key]) for key, of in (("q", "candidates"), ("k", "servers"), ("v", "servers"))]
+    if opset >= 23:
+        nodes.append(n("Attention", ["q", "k", "v"], ["mixed"], q_num_heads=heads, kv_num_heads=heads))
+    else:
+        nodes += [
+            n("Shape", ["q"], ["shape"]),
+            n("Gather", ["shape", "end"], ["width"]),
+            n("Unsqueeze", ["width", "first"], ["widths"]),
+            n("Mod", ["widths", "heads"], ["rest"]),
+            n("Div", ["widths", "heads"], ["each"]),
+            n("Add", ["each", "rest"], ["size"]),
+            n("Concat", ["first", "last", "heads", "size"], ["parts"], axis=0),
+            *(n("Reshape", [key, "parts"], [f"{key}_heads"]) for key in "qkv"),
+            n("Einsum", ["q_heads", "k_heads"], ["products"], equation="bchd,bahd->bhca"),
+            n("Mul", ["products", "scale"], ["scaled"]),
+            n("Softmax", ["scaled"], ["weights"], axis=-1),
+            n("Transpose", ["v_heads"], ["values"], perm=[0, 2, 1, 3]),
+            n("MatMul", ["weights", "values"], ["by_head"]),
+            n("Transpose", ["by_head"], ["together"], perm=[0, 2, 1, 3]),
+            n("Concat", ["first", "last", "widths"], ["whole"], axis=0),
+            n("Reshape", ["together", "whole"], ["mixed"]),
+        ]
+    nodes += [n("Add", ["mixed", "q"], ["sum"]), n("MatMul", ["sum", "w_out"], ["rows"]), n("Squeeze", ["rows", "last"], ["scores"])]
+    inputs = [
+        helper.make_tensor_value_info("servers", TensorProto.FLOAT, [1, "A", width["servers"]]),
+        helper.make_tensor_value_info("candidates", TensorProto.FLOAT, [1, "C", width["candidates"]]),
+    ]
+    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "C"])
+    graph = helper.make_graph(nodes, "policy", inputs, [scores], [numpy_helper.from_array(w, key) for key, w in weights.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 23 else 11)
+
+
+@pytest.mark.parametrize("opset", [17, 23])
+def test_attention_decides_as_python_did(tmp_path, opset):
+    model = attending(opset)
+    onnx.checker.check_model(model)
+    clustergym.export_policy(model, tmp_path / "policy", SCENARIO, settings=SETTINGS, prior="sjfskip")
+    policies = {"mine": player(model), "bundle": str(tmp_path / "policy")}
+    frame = clustergym.evaluate(SCENARIO, policies, windows=1, settings=SETTINGS, prior="sjfskip")
+    by = {name: rows.drop(columns=["policy", "refused"]).reset_index(drop=True) for name, rows in frame.groupby("policy")}
+    assert by["mine"].equals(by["bundle"]) and (by["mine"].difference != 0).all(), by
+
+
 def test_every_way_to_give_a_model(tmp_path):
     options = {"prior": "sjfskip", "settings": SETTINGS}
     model = network({"prior": "sjfskip"})
@@ -172,6 +227,11 @@ def test_what_does_not_fit_is_refused(tmp_path):
     renamed.graph.input[0].name = "obs"
     refused(tmp_path, 'reads "servers", which nothing computes', renamed)
     refused(tmp_path, "not a model of ONNX", b"a text")
+    undefined = onnx.ModelProto()
+    undefined.CopyFrom(model)
+    by = {node.op_type: node for node in undefined.graph.node}
+    by["Tanh"].op_type = "Log"
+    refused(tmp_path, r"in \d+ of 64 rounds the score .* is infinite or no number \(NaN\)", undefined)
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.txt").write_text("mine")
     with pytest.raises(clustergym.ClusterGymError, match="holds mine.txt"):
