@@ -50,6 +50,13 @@ def whole(name: str, value: Any) -> int:
     raise TypeError(f"{name} is {_shown(value)}, want a whole number")
 
 
+def text(name: str, value: Any, more: str = "") -> str:
+    """Returns a value that is a name."""
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"{name} is {_shown(value)}, want a name{more}")
+
+
 def checked_mode(mode: str | None) -> str | None:
     """Returns a mode in which environments can draw."""
     if mode is None or mode in RENDER_MODES:
@@ -58,12 +65,10 @@ def checked_mode(mode: str | None) -> str | None:
 
 
 def _text(name: str, value: Any) -> list[str]:
-    if not isinstance(value, str):
-        own = ""
-        if name in ("reward", "encoder") and callable(value):
-            own = f": {name}s are written in Go, and docs/env.md, Your own, says how; what step returns can be changed by a wrapper"
-        raise TypeError(f"{name} is {_shown(value)}, want a name{own}")
-    return [_flag(name), value]
+    own = ""
+    if name in ("reward", "encoder") and callable(value):
+        own = f": {name}s are written in Go, and docs/env.md, Your own, says how; what step returns can be changed by a wrapper"
+    return [_flag(name), text(name, value, own)]
 
 
 def _number(name: str, value: Any) -> list[str]:

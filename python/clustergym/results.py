@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._child import ClusterGymError, program
-from ._options import setting_flags
+from ._options import setting_flags, text, whole
 from .envs import ClusterEnv
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ def run(*args: str) -> str:
     return done.stdout
 
 
+def _folder(policy: Any) -> Any:
+    """Returns the path of a folder as a text, and anything else as it is."""
+    return fspath(policy) if isinstance(policy, PathLike) else policy
+
+
 def scenarios() -> dict[str, str]:
     """Returns the names of the built-in scenarios, with a line about each, as `clustergym scenario ls --all` lists them."""
     return {s["name"]: s["about"] for s in json.loads(run("scenario", "ls", "--all", "--json"))}
@@ -56,7 +61,7 @@ def simulate(
     """Plays every job of a trace on a cluster under one policy of the program, as `clustergym simulate` does.
 
     Args:
-        trace: a CSV file of jobs.
+        trace: the path of a CSV file of jobs.
         servers: how many servers there are.
         gpus_per_server: GPUs of each.
         policy: a baseline, "released", or the folder of a policy or run.
@@ -72,16 +77,9 @@ def simulate(
             f"trace is a {type(trace).__name__}, want the path of a CSV file with the columns of docs/traces.md; a DataFrame is"
             ' written to one by frame.to_csv("jobs.csv", index=False)'
         )
-    args = [
-        "--trace",
-        fspath(trace),
-        "--servers",
-        str(servers),
-        "--gpus-per-server",
-        str(gpus_per_server),
-        "--policy",
-        policy,
-    ]
+    args = ["--trace", fspath(trace), "--servers", str(whole("servers", servers))]
+    args += ["--gpus-per-server", str(whole("gpus_per_server", gpus_per_server))]
+    args += ["--policy", text("policy", _folder(policy), " or the folder of a policy: evaluate also plays functions")]
     args += [f"--{name.replace('_', '-')}={json.dumps(v) if isinstance(v, bool) else v}" for name, v in options.items()]
     with tempfile.TemporaryDirectory() as folder:
         jobs = Path(folder) / "jobs.csv"
@@ -123,10 +121,18 @@ def evaluate(
     """
     import pandas
 
-    named = policies if isinstance(policies, Mapping) else {p: p for p in policies}
+    if isinstance(policies, str) or callable(policies):
+        raise TypeError(f'policies is {policies!r}, want a list, such as ["srtf"], or a dictionary from names to policies')
+    if not isinstance(policies, Mapping):
+        policies = {text("a policy", _folder(p), ", or a dictionary for others"): p for p in policies}
+    named = {name: _folder(p) for name, p in policies.items()}
+    scenario = text("scenario", _folder(scenario), " or the path of a YAML file")
     own = {name: p for name, p in named.items() if not isinstance(p, str)}
     listed = [p if p == name else f"{name}={p}" for name, p in named.items() if isinstance(p, str)]
-    if baseline in own:
+    for name, policy in own.items():
+        if not callable(policy):
+            raise TypeError(f"policy {name} is {policy!r}, want a name, a folder, or a function from an observation and an info")
+    if text("baseline", baseline) in own:
         raise ValueError(f"the baseline {baseline} is a function, want a policy of the program")
     with tempfile.TemporaryDirectory() as folder:
         args = [
@@ -139,12 +145,15 @@ def evaluate(
             "--split",
             split,
         ]
-        args += ["--windows", str(windows), "--seeds", str(seeds), "--figures", "none", "--out", folder]
+        args += ["--windows", str(whole("windows", windows)), "--seeds", str(whole("seeds", seeds)), "--figures", "none", "--out", folder]
         run("eval", *args, *setting_flags(settings))
         cases = [json.loads(line) for line in (Path(folder) / "results.jsonl").read_text().splitlines()]
     for case in cases:
         case.pop("jct_percentiles_s", None)
     played = [c for c in cases if c["policy"] == baseline]
+    if not isinstance(played[0].get(metric), (int, float)):
+        known = ", ".join(key for key, x in played[0].items() if isinstance(x, (int, float)))
+        raise ValueError(f"there is no metric {metric!r}, want one of {known}")
     for name, policy in own.items():
         cases += _play(name, policy, played, scenario, split=split, settings=settings, **options)
     frame = pandas.DataFrame(cases)

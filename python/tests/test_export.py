@@ -178,7 +178,7 @@ def test_attention_decides_as_python_did(tmp_path, opset):
     model = attending(opset)
     onnx.checker.check_model(model)
     clustergym.export_policy(model, tmp_path / "policy", SCENARIO, settings=SETTINGS, prior="sjfskip")
-    policies = {"mine": player(model), "bundle": str(tmp_path / "policy")}
+    policies = {"mine": player(model), "bundle": tmp_path / "policy"}
     frame = clustergym.evaluate(SCENARIO, policies, windows=1, settings=SETTINGS, prior="sjfskip")
     by = {name: rows.drop(columns=["policy", "refused"]).reset_index(drop=True) for name, rows in frame.groupby("policy")}
     assert by["mine"].equals(by["bundle"]) and (by["mine"].difference != 0).all(), by
@@ -227,6 +227,8 @@ def test_what_does_not_fit_is_refused(tmp_path):
     renamed.graph.input[0].name = "obs"
     refused(tmp_path, 'reads "servers", which nothing computes', renamed)
     refused(tmp_path, "not a model of ONNX", b"a text")
+    with pytest.raises(TypeError, match="model is a object, want the path of an ONNX file"):
+        clustergym.export_policy(object(), tmp_path / "policy", SCENARIO)
     undefined = onnx.ModelProto()
     undefined.CopyFrom(model)
     by = {node.op_type: node for node in undefined.graph.node}

@@ -53,7 +53,38 @@ def test_a_team_in_python_plays_the_same_episodes():
     env.close()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"policies": "srtf"}, r"policies is 'srtf', want a list, such as \[\"srtf\"\], or a dictionary"),
+        ({"policies": lambda *_: 0}, "policies is <function .*, want a list"),
+        ({"policies": [lambda *_: 0]}, "a policy is <function .*, want a name, or a dictionary for others"),
+        ({"policies": {"mine": 3}}, "policy mine is 3, want a name, a folder, or a function"),
+        ({"policies": ["srtf"], "baseline": None}, "baseline is None .NoneType., want a name"),
+        ({"policies": ["srtf"], "windows": 1.5}, "windows is 1.5 .float., want a whole number"),
+        ({"policies": ["srtf"], "windows": 1, "settings": ["cluster.servers=4"]}, "settings is .*, want a dictionary"),
+        ({"policies": {"mine": lambda *_: 0}, "windows": 1, "reward": print}, "reward is .*, want a name"),
+    ],
+)
+def test_evaluate_says_what_it_wants(arguments, says):
+    with pytest.raises(TypeError, match=says):
+        clustergym.evaluate("embedded-small-v1", **arguments)
+
+
+def test_simulate_says_what_it_wants(tmp_path):
+    for arguments, says in (
+        ((None, 1, 4, "fifo"), "trace is a NoneType, want the path of a CSV file"),
+        ((tmp_path, 1.5, 4, "fifo"), "servers is 1.5 .float., want a whole number"),
+        ((tmp_path, 1, "4", "fifo"), "gpus_per_server is '4' .str., want a whole number"),
+        ((tmp_path, 1, 4, lambda *_: 0), "policy is <function .*, want a name or the folder of a policy: evaluate also plays functions"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            clustergym.simulate(*arguments)
+
+
 def test_evaluate_refuses():
+    with pytest.raises(ValueError, match="there is no metric 'speed', want one of .*mean_jct_s"):
+        clustergym.evaluate("embedded-small-v1", ["fifo"], windows=1, metric="speed")
     with pytest.raises(ValueError, match="the baseline mine is a function"):
         clustergym.evaluate("embedded-small-v1", {"mine": lambda observation, info: 0}, baseline="mine")
     with pytest.raises(clustergym.ClusterGymError, match="no-such-policy"):
