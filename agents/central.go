@@ -91,7 +91,7 @@ type CentralPlayer struct {
 	policy *Central
 	left   int // number of choices since Reset left to the prior, because scores were not finite
 	record func(r *game.Round, scores []float32)
-	ctx    context.Context //nolint:containedctx // of all decisions: a game.Player is given none
+	ctx    context.Context // of all decisions: a game.Player is given none
 }
 
 var _ game.Player = (*CentralPlayer)(nil)

@@ -15,7 +15,7 @@ func (idle) Schedule(*cluster.Txn) error { return nil }
 
 type patient struct {
 	idle
-	ctx context.Context //nolint:containedctx // what the test looks at
+	ctx context.Context // what the test looks at
 }
 
 func (p *patient) Within(ctx context.Context) { p.ctx = ctx }

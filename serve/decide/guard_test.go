@@ -73,7 +73,7 @@ func TestLateDecisionsAreBounded(t *testing.T) {
 // hanging is a scheduler that decides only when it is told to break off.
 type hanging struct {
 	cluster.Scheduler
-	ctx context.Context //nolint:containedctx // what Within was given
+	ctx context.Context // what Within was given
 }
 
 func (h *hanging) Within(ctx context.Context) { h.ctx = ctx }
