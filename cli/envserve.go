@@ -31,8 +31,9 @@ func newEnvServeCmd() *cobra.Command {
 		Long: cmdline.Long(`
 Plays environments for the program that started this one, as the Python package does. The two share memory, into which the
 environments write observations, masks and rewards, and two pipes, for requests and replies; the comment of the Go package
-env/envserve documents both. The starting program passes its ends of the pipes and an empty file for the memory as open file
-descriptors; if the file is not empty, it has what another server has saved, whose episodes go on. The command ends when the other end of the pipe of requests is closed, however that comes about.`),
+env/envserve documents both. The starting program passes its ends of the pipes and a file for the memory as open file
+descriptors; if the file is not empty, it has what another server has saved, whose episodes go on. The command ends when the other
+end of the pipe of requests is closed, however that comes about.`),
 		Example: "  clustergym env serve --scenario embedded-small-v1 --envs 16 --requests 3 --replies 4 --memory 5",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runEnvServe(cmd.Context(), opts) },

@@ -50,9 +50,9 @@ The flags of the environment are those with which the policy was trained: they s
 with those of the split. --agree makes no difference.
 
 Before the folder is written, the policy plays 64 rounds of the scenario as a trial. The command refuses a model that does not fit
-the observations, that this program cannot compute, or that fails in the trial: a score of a number that may be named is infinite
-or no number, or a round takes more than a quarter of a second of one core, or 128 MiB. A model with a fixed number of servers decides
-only on clusters of that many. A bundle that is already in the folder is replaced.
+the observations, that this program cannot compute, or that fails in the trial: the score of a number that may be named is
+infinite or no number, or a round takes more than a quarter of a second of one core, or 128 MiB. A model with a fixed number of
+servers decides only on clusters of that many. A bundle that is already in the folder is replaced.
 
 --sign-key signs the bundle with an Ed25519 key: docs/production.md explains how.`),
 		Example: `  clustergym export onnx --model policy.onnx --scenario embedded-small-v1 --out policies/mine
@@ -206,8 +206,8 @@ func try(ctx context.Context, c *agents.Central, cfg env.Config) (t trial, err e
 		return t, fmt.Errorf("trial: %d episodes of the scenario have no round in which there is something to choose", trialEpisodes)
 	}
 	if n := player.OutOfDistribution(); n > 0 {
-		return t, fmt.Errorf("trial: in %d of %d rounds the score of a number that may be named is infinite or no number (NaN): want finite"+
-			" scores for all observations", n, t.Rounds)
+		return t, fmt.Errorf("trial: in %d of %d rounds the score of a number that may be named is infinite or no number (NaN): want"+
+			" finite scores for all observations", n, t.Rounds)
 	}
 	return t, nil
 }

@@ -70,8 +70,8 @@ type wholeReturn struct {
 	rewards []float64
 }
 
-// NewWholeReturn returns e with rewards that a learner can add up who sees no reward after a reset, as that of Gymnasium: the first
-// step of an episode has the reward of the time before it, too. An episode without steps keeps its reward.
+// NewWholeReturn returns e with rewards that a learner can add up who sees no reward after a reset, as that of Gymnasium: the
+// first step of an episode has the reward of the time before it, too. An episode without steps keeps its reward.
 func NewWholeReturn(e Env) Env { return &wholeReturn{Env: e} }
 
 // Unwrap implements Wrapper.

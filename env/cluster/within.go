@@ -9,8 +9,8 @@ type Interruptible interface {
 	Within(ctx context.Context)
 }
 
-// Within calls the method Within of an Interruptible, also of one within others that have a method Unwrap. It does nothing to other
-// schedulers: their decisions are short.
+// Within calls the method Within of an Interruptible, also of one within others that have a method Unwrap. It does nothing to
+// other schedulers: their decisions are short.
 func Within(ctx context.Context, s Scheduler) {
 	for {
 		if i, ok := s.(Interruptible); ok {

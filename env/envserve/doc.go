@@ -29,8 +29,8 @@
 // slots, [2][N]...: a step writes the slot that the step before did not write, so observations stay as they are until the second
 // step after. The environments encode observations and masks right into these arrays; nothing copies them.
 //
-// A parent that wants a copy of a server starts another one with the reply to save in the file for the memory. It plays the present
-// episodes again, and their time steps are in slot 0 before the first request.
+// A parent that wants a copy of a server starts another one with the reply to save in the file for the memory. It plays the
+// present episodes again, and their time steps are in slot 0 before the first request.
 //
 // A reset resets the environments whose element of reset is not 0, environment i with seeds[i]. If these are all, it writes the
 // other slot, as a step does; if not, it writes into the present one and leaves the rows of other environments as they are.

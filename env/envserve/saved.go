@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 )
 
-// episodeLog is how an environment got to where it is: the episode that it plays, and the joint actions of its steps. Playing them
-// again gives the same state, because environments are deterministic.
+// episodeLog is how an environment got to where it is: the episode that it plays, and the joint actions of its steps. Playing
+// them again gives the same state, because environments are deterministic.
 type episodeLog struct {
 	Seed    uint64 `json:"seed"`    // of the sequence of episodes, as env.Vector.Episode returns it
 	Episode uint64 `json:"episode"` // index in this sequence

@@ -92,7 +92,8 @@ def _settings(name: str, value: Any) -> list[str]:
             text = setting if isinstance(setting, str) else json.dumps(setting, default=_plain, allow_nan=False)
         except (TypeError, ValueError):
             raise TypeError(
-                f"{name}[{key!r}] is {_shown(setting)}, want a text, a finite number, True or False, or a list or dictionary of these"
+                f"{name}[{key!r}] is {_shown(setting)}, want a text, a finite number, True or False, or a list or dictionary of"
+                " these"
             ) from None
         args += ["--set", f"{key}={text}"]
     return args

@@ -78,8 +78,8 @@ def _file(model: Any, scratch: Path) -> str:
     model = getattr(model, "model_proto", model)  # of a torch.onnx.ONNXProgram
     if not isinstance(model, bytes) and not hasattr(model, "SerializeToString"):
         raise TypeError(
-            f"model is a {type(model).__name__}, want the path of an ONNX file, its bytes, an onnx.ModelProto, or what torch.onnx.export"
-            " returns with dynamo=True"
+            f"model is a {type(model).__name__}, want the path of an ONNX file, its bytes, an onnx.ModelProto, or what"
+            " torch.onnx.export returns with dynamo=True"
         )
     scratch.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
     return str(scratch)

@@ -89,7 +89,8 @@ class ClusterParallelEnv(Copied, ParallelEnv[str, dict[str, Any], int]):
         """Plays one round. An agent without an action passes. After the end of an episode there are no agents until reset.
 
         Raises:
-            ValueError: the action of an agent is no whole number of its action space, or there is no such agent; nothing is played.
+            ValueError: the action of an agent is no whole number of its action space, or there is no such agent; nothing is
+                played.
         """
         if not self.agents:
             return {}, {}, {}, {}, {}

@@ -145,7 +145,16 @@ def evaluate(
             "--split",
             split,
         ]
-        args += ["--windows", str(whole("windows", windows)), "--seeds", str(whole("seeds", seeds)), "--figures", "none", "--out", folder]
+        args += [
+            "--windows",
+            str(whole("windows", windows)),
+            "--seeds",
+            str(whole("seeds", seeds)),
+            "--figures",
+            "none",
+            "--out",
+            folder,
+        ]
         run("eval", *args, *setting_flags(settings))
         cases = [json.loads(line) for line in (Path(folder) / "results.jsonl").read_text().splitlines()]
     for case in cases:

@@ -212,6 +212,12 @@ def test_an_episode_without_a_choice():
     observation, info = env.reset(seed=1)
     assert info["action_mask"].sum() == 1
     last, reward, terminated, truncated, _ = env.step(0)
-    assert terminated and not truncated and reward == pytest.approx(-jct_hours(env)) and info["reward"] == 0 and all((last[key] == observation[key]).all() for key in last)
+    assert (
+        terminated
+        and not truncated
+        and reward == pytest.approx(-jct_hours(env))
+        and info["reward"] == 0
+        and all((last[key] == observation[key]).all() for key in last)
+    )
     with pytest.raises(clustergym.ClusterGymError, match="no episode in progress"):
         env.step(0)

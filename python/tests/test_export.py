@@ -163,7 +163,11 @@ def attending(opset, hidden=8, heads=2):
             n("Concat", ["first", "last", "widths"], ["whole"], axis=0),
             n("Reshape", ["together", "whole"], ["mixed"]),
         ]
-    nodes += [n("Add", ["mixed", "q"], ["sum"]), n("MatMul", ["sum", "w_out"], ["rows"]), n("Squeeze", ["rows", "last"], ["scores"])]
+    nodes += [
+        n("Add", ["mixed", "q"], ["sum"]),
+        n("MatMul", ["sum", "w_out"], ["rows"]),
+        n("Squeeze", ["rows", "last"], ["scores"]),
+    ]
     inputs = [
         helper.make_tensor_value_info("servers", TensorProto.FLOAT, [1, "A", width["servers"]]),
         helper.make_tensor_value_info("candidates", TensorProto.FLOAT, [1, "C", width["candidates"]]),

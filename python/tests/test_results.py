@@ -76,7 +76,10 @@ def test_simulate_says_what_it_wants(tmp_path):
         ((None, 1, 4, "fifo"), "trace is a NoneType, want the path of a CSV file"),
         ((tmp_path, 1.5, 4, "fifo"), "servers is 1.5 .float., want a whole number"),
         ((tmp_path, 1, "4", "fifo"), "gpus_per_server is '4' .str., want a whole number"),
-        ((tmp_path, 1, 4, lambda *_: 0), "policy is <function .*, want a name or the folder of a policy: evaluate also plays functions"),
+        (
+            (tmp_path, 1, 4, lambda *_: 0),
+            "policy is <function .*, want a name or the folder of a policy: evaluate also plays functions",
+        ),
     ):
         with pytest.raises(TypeError, match=says):
             clustergym.simulate(*arguments)

@@ -19,9 +19,9 @@ const (
 	reasonBusy     = "busy"     // too many decisions past their deadline still run
 )
 
-// guard asks policies to decide under a deadline. A scheduler cannot be shared, and few can be stopped, so a late one keeps its own
-// copy of the state until it ends, and the guard drops its result. The field most limits how many late schedulers may run at a time;
-// beyond that, propose fails. The fallback has a guard of its own, so that it can be asked while the policy hangs.
+// guard asks policies to decide under a deadline. A scheduler cannot be shared, and few can be stopped, so a late one keeps its
+// own copy of the state until it ends, and the guard drops its result. The field most limits how many late schedulers may run at
+// a time; beyond that, propose fails. The fallback has a guard of its own, so that it can be asked while the policy hangs.
 type guard struct {
 	deadline time.Duration
 	most     int64

@@ -25,7 +25,8 @@ func (c *call) headsOf(k int, attribute string) (h heads, err error) {
 	case len(d) == 3 && number > 0 && d[2]%number == 0:
 		return heads{t, d[0], number, d[1], d[2] / number}, nil
 	}
-	return h, fmt.Errorf("input %d is %v with %s %d, want 4 dimensions, or 3 of which the last is a multiple of it", k, t, attribute, number)
+	return h, fmt.Errorf("input %d is %v with %s %d, want 4 dimensions, or 3 of which the last is a multiple of it", k, t, attribute,
+		number)
 }
 
 // matrix returns the matrix of a head in a row of the batch.
@@ -85,7 +86,9 @@ func attention(c *call) error {
 }
 
 // attend computes one head. It uses scores, whose elements it overwrites.
-func (c *call) attend(dst kernel.Matrix[float32], scores *Tensor, q, k, v kernel.Matrix[float32], bias func(i, j int) float32) error {
+func (c *call) attend(
+	dst kernel.Matrix[float32], scores *Tensor, q, k, v kernel.Matrix[float32], bias func(i, j int) float32,
+) error {
 	rows, columns := q.Rows, k.Rows
 	clear(scores.Floats)
 	scale := c.float("scale", float32(1/math.Sqrt(float64(q.Cols))))

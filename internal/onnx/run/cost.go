@@ -14,8 +14,8 @@ type limits struct {
 // usual limits a run to about a quarter of a second of one core, and to 128 MiB.
 var usual = limits{bytes: 1 << 27, work: 1 << 28}
 
-// What parts of a run cost, in about the nanoseconds that they take at most on a core of 2020. TestWorkIsCharged compares them with
-// measurements.
+// What parts of a run cost, in about the nanoseconds that they take at most on a core of 2020. TestWorkIsCharged compares them
+// with measurements.
 const (
 	nodeWork        = 500 // a node
 	inputWork       = 100 // one of its inputs
@@ -27,10 +27,10 @@ const (
 
 // works are the costs of an element that an operator makes, if it costs more than elementWork.
 var works = map[string]int{
-	"BatchNormalization": 24, "Ceil": 12, "Celu": 64, "Cos": 64, "CumSum": 8, "Elu": 32, "Erf": 32, "Exp": 8, "Floor": 12, "Gather": 16,
-	"GatherElements": 32, "Gelu": 40, "HardSigmoid": 12, "HardSwish": 12, "LayerNormalization": 12, "Log": 24, "LogSoftmax": 16, "Mish": 32,
-	"Mod": 24, "RMSNormalization": 12, "Round": 12, "Selu": 32, "Sigmoid": 12, "Sin": 64, "Softmax": 16, "Softplus": 48, "Softsign": 8,
-	"Swish": 24, "Tanh": 24, "Tile": 8, "Transpose": 8, "Trilu": 8,
+	"BatchNormalization": 24, "Ceil": 12, "Celu": 64, "Cos": 64, "CumSum": 8, "Elu": 32, "Erf": 32, "Exp": 8, "Floor": 12,
+	"Gather": 16, "GatherElements": 32, "Gelu": 40, "HardSigmoid": 12, "HardSwish": 12, "LayerNormalization": 12, "Log": 24,
+	"LogSoftmax": 16, "Mish": 32, "Mod": 24, "RMSNormalization": 12, "Round": 12, "Selu": 32, "Sigmoid": 12, "Sin": 64,
+	"Softmax": 16, "Softplus": 48, "Softsign": 8, "Swish": 24, "Tanh": 24, "Tile": 8, "Transpose": 8, "Trilu": 8,
 }
 
 // machine is one run of a model.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// einsum computes a sum of products that a text such as "bij,bjk->bik" describes, one product after the other. It knows no dots, which
-// stand for several dimensions.
+// einsum computes a sum of products that a text such as "bij,bjk->bik" describes, one product after the other. It knows no dots,
+// which stand for several dimensions.
 func einsum(c *call) error {
 	text := strings.ReplaceAll(c.node.attributes["equation"].s, " ", "")
 	left, result, explicit := strings.Cut(text, "->")
@@ -21,7 +21,8 @@ func einsum(c *call) error {
 	// The letters of the result come first, so that each of its elements is the sum of a row.
 	order := result + distinct(left, result)
 	if len(distinct(result, "")) != len(result) || len(order) > maxRank || strings.Trim(result, left) != "" {
-		return fmt.Errorf("equation %.100q, want at most %d letters, each of them among those of inputs and once in the result", text, maxRank)
+		return fmt.Errorf("equation %.100q, want at most %d letters, each of them among those of inputs and once in the result", text,
+			maxRank)
 	}
 	sizes := map[rune]int{}
 	for k, term := range terms {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// layerNorm normalises the last dimensions, from axis on: it subtracts their mean if centred, divides by the root of their mean square,
-// and applies a scale and a bias.
+// layerNorm normalises the last dimensions, from axis on: it subtracts their mean if centred, divides by the root of their mean
+// square, and applies a scale and a bias.
 func (c *call) layerNorm(centred bool) error {
 	t := c.in[0]
 	at, err := c.axis(-1, len(t.Shape))

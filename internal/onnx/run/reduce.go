@@ -78,8 +78,8 @@ func reduceMin(c *call) error {
 	return reduce(c, smaller, func(x, y int64) int64 { return min(x, y) }, math.Inf(1), math.MaxInt64)
 }
 
-// sums computes sums in double precision: of before of each element, and then after of the sum and of the number of elements in it.
-// A function that is nil changes nothing. Integers have neither.
+// sums computes sums in double precision: of before of each element, and then after of the sum and of the number of elements in
+// it. A function that is nil changes nothing. Integers have neither.
 func (c *call) sums(before func(x float64) float64, after func(sum, n float64) float64) error {
 	t := c.in[0]
 	shape, kept, err := c.reduced()
@@ -220,8 +220,8 @@ func (c *call) normalise(logarithm bool) error {
 	return c.give(out, nil)
 }
 
-// soften sets n elements of out, the first at at and d apart, to the softmax of those of x, or to its logarithm. out and x may be the
-// same.
+// soften sets n elements of out, the first at at and d apart, to the softmax of those of x, or to its logarithm. out and x may be
+// the same.
 func soften(out, x []float32, at, d, n int, logarithm bool) {
 	top, sum := float32(math.Inf(-1)), float32(0)
 	for k := range n {
