@@ -2,6 +2,7 @@ package env
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/clustergym/clustergym/env/game"
 )
@@ -63,15 +64,16 @@ func (t *timeLimit) Step(joint []game.Action, next *TimeStep) error {
 	return nil
 }
 
-// wholeReturn moves the reward of the time before the first step into this step.
+// wholeReturn moves the time before the first step, and its reward, into this step.
 type wholeReturn struct {
 	Env
+	elapsed time.Duration
 	reward  float64
 	rewards []float64
 }
 
 // NewWholeReturn returns e with rewards that a learner can add up who sees no reward after a reset, as that of Gymnasium: the
-// first step of an episode has the reward of the time before it, too. An episode without steps keeps its reward.
+// first step of an episode has the time before it and its reward, too. An episode without steps keeps them.
 func NewWholeReturn(e Env) Env { return &wholeReturn{Env: e} }
 
 // Unwrap implements Wrapper.
@@ -79,12 +81,12 @@ func (w *wholeReturn) Unwrap() Env { return w.Env }
 
 // Reset implements Env.
 func (w *wholeReturn) Reset(seed uint64, first *TimeStep) error {
-	w.reward, w.rewards = 0, w.rewards[:0]
+	w.elapsed, w.reward, w.rewards = 0, 0, w.rewards[:0]
 	if err := w.Env.Reset(seed, first); err != nil || first.Over() {
 		return err
 	}
-	w.reward, w.rewards = first.Reward, append(w.rewards, first.Rewards...)
-	first.Reward = 0
+	w.elapsed, w.reward, w.rewards = first.Elapsed, first.Reward, append(w.rewards, first.Rewards...)
+	first.Elapsed, first.Reward = 0, 0
 	clear(first.Rewards)
 	return nil
 }
@@ -94,11 +96,12 @@ func (w *wholeReturn) Step(joint []game.Action, next *TimeStep) error {
 	if err := w.Env.Step(joint, next); err != nil {
 		return err
 	}
+	next.Elapsed += w.elapsed
 	next.Reward += w.reward
 	for i, x := range w.rewards {
 		next.Rewards[i] += x
 	}
-	w.reward, w.rewards = 0, w.rewards[:0]
+	w.elapsed, w.reward, w.rewards = 0, 0, w.rewards[:0]
 	return nil
 }
 

@@ -60,19 +60,20 @@ func TestWholeReturn(t *testing.T) {
 		if a.Reward < 0 {
 			early++
 		}
-		want, agent := a.Reward, a.Rewards[1]
-		if b.Reward != 0 || slices.Max(b.Rewards) != 0 || slices.Min(b.Rewards) != 0 || b.Elapsed != a.Elapsed {
-			t.Fatalf("seed %d: a reset shows the rewards %v and %v", seed, b.Reward, b.Rewards)
+		want, agent, elapsed := a.Reward, a.Rewards[1], a.Elapsed
+		if b.Reward != 0 || slices.Max(b.Rewards) != 0 || slices.Min(b.Rewards) != 0 || b.Elapsed != 0 {
+			t.Fatalf("seed %d: a reset shows the rewards %v and %v of %v", seed, b.Reward, b.Rewards, b.Elapsed)
 		}
 		for n := 0; !a.Over(); n++ {
 			if err := errors.Join(plain.Step(idle, &a), whole.Step(idle, &b)); err != nil {
 				t.Fatal(err)
 			}
-			want, agent = want+a.Reward, agent+a.Rewards[1]
-			if b.Reward != want || b.Rewards[1] != agent {
-				t.Fatalf("seed %d, step %d: rewards %v and %v, want %v and %v", seed, n, b.Reward, b.Rewards, want, agent)
+			want, agent, elapsed = want+a.Reward, agent+a.Rewards[1], elapsed+a.Elapsed
+			if b.Reward != want || b.Rewards[1] != agent || b.Elapsed != elapsed {
+				t.Fatalf("seed %d, step %d: rewards %v and %v of %v, want %v and %v of %v", seed, n, b.Reward, b.Rewards, b.Elapsed,
+					want, agent, elapsed)
 			}
-			want, agent = 0, 0
+			want, agent, elapsed = 0, 0, 0
 		}
 	}
 	if early == 0 {

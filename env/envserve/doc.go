@@ -35,8 +35,8 @@
 // A reset resets the environments whose element of reset is not 0, environment i with seeds[i]. If these are all, it writes the
 // other slot, as a step does; if not, it writes into the present one and leaves the rows of other environments as they are.
 //
-// The reward of an episode's first step includes that of the time before it, and what a reset shows has none: so rewards of steps
-// sum to the return. See env.NewWholeReturn.
+// The time and the rewards of an episode's first step include those before it, and what a reset shows has none: so rewards of
+// steps sum to the return. See env.NewWholeReturn.
 //
 // A step takes either actions, the number of one candidate for each environment, which its coalition then names unanimously, or
 // joint, a number for each agent. A number that the mask forbids counts as 0, to pass; the array illegal says how many did. If

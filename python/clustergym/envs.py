@@ -62,13 +62,13 @@ class ClusterEnv(Copied, gymnasium.Env[dict[str, Any], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Begins the episode of a seed, or one that the environment's generator draws. The reward of the time before the first
-        step is part of that of the first step."""
+        """Begins the episode of a seed, or one that the environment's generator draws. The time before the first step, and its
+        reward, are part of those of the first step."""
         super().reset(seed=seed)
         self._slot = self._child.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
         now = self._slots[self._slot]
         self._empty = now.terminated() or now.truncated()
-        return now.observation(), {**now.info(), "reward": 0.0}
+        return now.observation(), {**now.info(), "reward": 0.0, "elapsed": 0.0}
 
     def step(self, action: int | np.integer) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Plays one round.

@@ -74,14 +74,15 @@ class ClusterParallelEnv(Copied, ParallelEnv[str, dict[str, Any], int]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Begins the episode of a seed, or one that the environment's generator draws. The rewards of the time before the first
-        step are part of those of the first step. options are ignored."""
+        """Begins the episode of a seed, or one that the environment's generator draws. The time before the first step, and its
+        rewards, are part of those of the first step. options are ignored."""
         if seed is not None or self._rng is None:
             self._rng, _ = seeding.np_random(seed)
         self._slot = self._child.reset([int(self._rng.integers(2**63)) if seed is None else seed])
         self.agents = self.possible_agents[:]
         self._empty = any(self._ends())
-        return self._observations(), self._infos(dict.fromkeys(self.agents, 0.0))
+        infos = self._infos(dict.fromkeys(self.agents, 0.0))
+        return self._observations(), {agent: {**info, "elapsed": 0.0} for agent, info in infos.items()}
 
     def step(
         self, actions: dict[str, int]
