@@ -14,7 +14,6 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
@@ -80,22 +79,31 @@ func TestCentralNamesTheHighestScore(t *testing.T) {
 	}
 }
 
-// TestCentralBreaksOff checks that an episode ends with the error of its context within a decision.
+// TestCentralBreaksOff checks that a decision ends with the error of the context that the scheduler was told of.
 func TestCentralBreaksOff(t *testing.T) {
 	team := agents.NewCentralTeam(must(t, sjfskip(), weighed(0, 1)))
-	ctx, cancel := context.WithCancel(t.Context())
 	run, err := sim.New(sim.Config{Cluster: cluster.Uniform(4, 8)}, workload(20, 1, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rounds := 0
-	team.Record(func(*game.Round, []float32) {
-		if rounds++; rounds == 3 {
+	ctx, cancel := context.WithCancel(t.Context())
+	cluster.Within(ctx, team)
+	for decisions := 0; err == nil; decisions++ {
+		tx, ok := run.Next()
+		if !ok {
+			break
+		}
+		if decisions == 3 {
 			cancel()
 		}
-	})
-	if err := run.Run(ctx, team, 1); !errors.Is(err, context.Canceled) || rounds != 3 {
-		t.Errorf("error %v after %d rounds, want %v after 3", err, rounds, context.Canceled)
+		if err = team.Schedule(tx); err == nil {
+			run.Commit()
+		} else if decisions < 3 {
+			t.Fatal(err)
+		}
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
