@@ -25,8 +25,8 @@ def flags(scenario: str | os.PathLike[str], **options: Any) -> list[str]:
     for name in options:
         if name not in _READ:
             raise TypeError(
-                f"there is no option {name}, want one of {', '.join(_READ)}; a setting of the scenario is given by its key, "
-                'such as settings={"cluster.servers": 4}'
+                f"there is no option {name}: settings of the scenario are given by key, such as "
+                f'settings={{"cluster.servers": 4}}; options are {", ".join(_READ)}'
             )
     for name, read in _READ.items():
         value = options.get(name)

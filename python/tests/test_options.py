@@ -20,7 +20,7 @@ MAKERS = [clustergym.ClusterEnv, clustergym.parallel_env, lambda *a, **o: cluste
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"servers": 4}, 'there is no option servers, want one of settings, .* such as settings={"cluster.servers": 4}'),
+        ({"servers": 4}, 'there is no option servers: settings of the scenario are given by key, such as settings={"cluster.servers": 4}; .* case_seed'),
         ({"reward": lambda *_: 0.0}, r"reward is <function .* \(function\), want a name: rewards are written in Go"),
         ({"encoder": print}, "encoder is .*, want a name: encoders are written in Go"),
         ({"prior": ["sjfskip"]}, r"prior is \['sjfskip'\] \(list\), want a name"),
