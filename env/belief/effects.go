@@ -15,7 +15,8 @@ const (
 	shareAt   = memAt + 1          // logarithm of the share of a GPU
 	workersAt = shareAt + 1        // logarithm of the number of workers, in parts between workerEdges
 	spreadAt  = workersAt + wParts // 1 - (servers needed)/(servers used)
-	sharedAt  = spreadAt + 1       // 1 if another job uses one of its GPUs
+	racksAt   = spreadAt + 1       // 1 if it uses more than one rack
+	sharedAt  = racksAt + 1        // 1 if another job uses one of its GPUs
 	mixedAt   = sharedAt + 1       // 1 if its GPUs are of several types
 	typesAt   = mixedAt + 1        // for each type in Speeds.types the part of the types of its GPUs, 1 if it has only that one
 	effects   = typesAt + mostTypes
@@ -72,6 +73,9 @@ func (l *Speeds) described(perServer int32, c *cluster.Configuration) (x vector,
 	perServer = max(perServer, 1)
 	if need := (c.Workers + perServer - 1) / perServer; c.Servers > need {
 		x[spreadAt] = 1 - float64(need)/float64(c.Servers)
+	}
+	if c.Racks > 1 {
+		x[racksAt] = 1
 	}
 	if c.Shared {
 		x[sharedAt] = 1
@@ -150,6 +154,8 @@ const (
 	mixedMean        = -0.36 // a gang on several types runs at 0.7 times the mean: Lyra (EuroSys 2023, §7.1)
 	spreadMean       = -2    // by training windows of Venus, as spreadDeviation and the deviation of spread below
 	spreadDeviation  = 1.5
+	racksMean        = -1 // by training windows of turns-small, power-turns-small and uplinks-warm-venus, as the next and its deviation below
+	racksDeviation   = 0.6
 	others           = 0.3 // deviation of the other coefficients; own choice, as are the numbers below
 	memoryDeviation  = 0.1
 	cautiousShared   = -0.7 // mean of shared GPUs without learning: half as fast
@@ -160,10 +166,10 @@ const (
 // measured.
 //
 // Without learning they are cautious: a worker that gets less CPU or a smaller share of a GPU than it asked for is slower in
-// proportion, one that gets more is not faster (for shares see relative), more workers bring nothing, and two jobs that share a
-// GPU are half as fast. With learning they are as published, except that a worker that gets less CPU than it asked for is still
-// believed to be slower in proportion. A share of a GPU is somewhere between a limit of memory alone, as where GPUs are
-// time-sliced, and one of speed, as where they are partitioned.
+// proportion, one that gets more is not faster (for shares see relative), more workers bring nothing, two jobs that share a GPU
+// are half as fast, and a gang on more servers than it needs or in several racks is slow. With learning they are as published,
+// except that a worker that gets less CPU than it asked for is still believed to be slower in proportion. A share of a GPU is
+// somewhere between a limit of memory alone, as where GPUs are time-sliced, and one of speed, as where they are partitioned.
 func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 	for i := range cpuParts {
 		less := below(cpuEdges[i], cpuEdges[i+1], float64(cpuMilli)/1000)
@@ -184,6 +190,7 @@ func (l *Speeds) prior(cpuMilli, workers int32) (mean, sd vector) {
 	}
 	sd[memAt] = memoryDeviation
 	mean[spreadAt], sd[spreadAt] = spreadMean, spreadDeviation
+	mean[racksAt], sd[racksAt] = racksMean, racksDeviation
 	mean[mixedAt], sd[mixedAt] = mixedMean, others
 	for i, name := range l.types {
 		b := typeSpeed(name)
@@ -234,7 +241,7 @@ var deviation = func() (sd vector) {
 	for i := spreadAt; i < effects; i++ {
 		sd[i] = 0.2
 	}
-	sd[spreadAt], sd[sharedAt] = 1, 0.25
+	sd[spreadAt], sd[racksAt], sd[sharedAt] = 1, 0.3, 0.25
 	return sd
 }()
 
@@ -242,7 +249,7 @@ var deviation = func() (sd vector) {
 var variation = correlated(&deviation)
 
 // bounds returns those of a coefficient that hold for every job: CPU, memory and share do not slow it down and bring at most as
-// much as they grow; workers do not speed each other up; spread, shared or mixed GPUs do not speed it up.
+// much as they grow; workers do not speed each other up; spread, several racks, shared or mixed GPUs do not speed it up.
 func bounds(effect int) (least, most float64) {
 	switch {
 	case effect < workersAt:

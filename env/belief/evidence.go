@@ -117,7 +117,7 @@ func (u *units) variance(count int64, excess float64) float64 {
 type measured struct {
 	model, user, group string
 	circles            []circle     // from all jobs to those most like it; never empty
-	weights            [4]float64   // by circle, and of the job itself: its part of the variances in deviation, twice in all
+	weights            [4]float64   // by circle, and of the job itself: its part of the variances in deviation, jobsApart in all
 	kinds              []string     // by circle, and of the job itself: see Kind
 	known              [3]*evidence // by circle; nil if there is none
 	found              int          // Speeds.made when known was filled
@@ -143,6 +143,9 @@ const (
 	mostBelieved  = 1024 // beliefs kept for later calls
 	forgottenPart = 8    // one in so many is forgotten if there are too many
 )
+
+// jobsApart is how many times the variances in deviation two jobs differ that share nothing.
+const jobsApart = 2.0
 
 // within is the part of the variance between the jobs of a user (or model) that is within groups of recurring jobs.
 const within = 0.2
@@ -200,7 +203,7 @@ func (j *measured) is(spec *cluster.JobSpec) bool {
 
 func newMeasured(spec *cluster.JobSpec) *measured {
 	j := &measured{model: spec.Model, user: spec.Owner(), group: spec.Group, circles: make([]circle, 1, 3), seen: -1, found: -1}
-	rest, job := 2.0, 1.0
+	rest, job := jobsApart, 1.0
 	add := func(c circle, weight float64) {
 		if c.name == "" || !names.OK(c.name) {
 			return

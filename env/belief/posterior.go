@@ -98,16 +98,19 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	b.coefficients = &coefficients{covariance: correlated(&sd)}
 	v := &b.covariance
 	b.by[0] = mean
+	so, widened := 0.0, 0.0
 	for i, e := range j.known {
 		if i < len(j.circles) {
-			v.widen(j.weights[i])
-			if e != nil {
-				e.settled.update(&mean, v)
-			}
+			so += j.weights[i]
+		}
+		if e != nil { // widening once between two of them makes the belief the same for all jobs of the kind, to the last bit
+			v.widen(so - widened)
+			widened = so
+			e.settled.update(&mean, v)
 		}
 		b.by[i+1] = mean
 	}
-	v.widen(j.weights[len(j.circles)])
+	v.widen(jobsApart - widened)
 	for i := range j.settled {
 		j.settled[i].update(&mean, v)
 	}

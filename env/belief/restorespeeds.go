@@ -21,9 +21,10 @@ const (
 	maxPrecision = 1e12
 )
 
-// Restore replaces what was learned by the text of a Save, or by one of version 1. For anything that Save does not write, it
-// returns an error with the place, the value and what was expected, and changes nothing. It takes time and memory linear in the
-// length of the text.
+// Restore replaces what was learned by the text of a Save, or of a Save of an earlier version. What such a text says is kept, and
+// nothing is known of the effect of several racks: readings there count as readings in one. For anything that no Save has written,
+// Restore returns an error with the place, the value and what was expected, and changes nothing. It takes time and memory linear
+// in the length of the text.
 func (l *Speeds) Restore(text []byte) error {
 	if len(text) > maxSpeeds {
 		return fmt.Errorf("restore speeds: %d bytes, want at most %d", len(text), maxSpeeds)
@@ -41,8 +42,9 @@ func (l *Speeds) Restore(text []byte) error {
 
 // speedsParser fills l. It reports errors to r, which keeps the first.
 type speedsParser struct {
-	r *strictjson.Reader
-	l *Speeds
+	r     *strictjson.Reader
+	l     *Speeds
+	lacks int // effects that the text does not have: from racksAt on
 }
 
 var (
@@ -74,6 +76,8 @@ func (p *speedsParser) parse() {
 		case "version":
 			if version := r.Number(1, speedsVersion); (version > 1) != (seen&width != 0) {
 				r.Bad("width", "in version "+fmt.Sprint(version), "it from version 2 on, and not before")
+			} else if version < 3 {
+				p.lacks = 1
 			}
 		case "learner":
 			r.OneOf("speeds")
@@ -116,9 +120,17 @@ func (p *speedsParser) name() string {
 // counted reads a number of readings or of what follows from readings.
 func (p *speedsParser) counted(least int64) int64 { return p.r.Number(least, max(p.l.read, least)) }
 
-// vector reads one number for each effect.
+// vector reads one number for each effect that the text has.
 func (p *speedsParser) vector(x *vector, most float64) {
-	p.numbers(effects, func(i int, v float64) { x[i] = v }, most)
+	p.numbers(effects-p.lacks, func(i int, v float64) { x[p.effect(i)] = v }, most)
+}
+
+// effect returns the index of the effect that has the given index in the text.
+func (p *speedsParser) effect(i int) int {
+	if i < racksAt {
+		return i
+	}
+	return i + p.lacks
 }
 
 func (p *speedsParser) numbers(n int, take func(i int, v float64), most float64) {
@@ -163,9 +175,10 @@ func (p *speedsParser) evidence(i int, before circle) circle {
 		case "differences":
 			e.count = p.counted(1)
 		case "precision":
-			row, column := 0, 0
-			p.numbers(effects*(effects+1)/2, func(_ int, v float64) {
-				e.precision[row][column], e.precision[column][row] = v, v
+			row, column, n := 0, 0, effects-p.lacks
+			p.numbers(n*(n+1)/2, func(_ int, v float64) {
+				i, k := p.effect(row), p.effect(column)
+				e.precision[i][k], e.precision[k][i] = v, v
 				if column++; column > row {
 					row, column = row+1, 0
 				}

@@ -10,12 +10,12 @@ import (
 )
 
 // speedsVersion is the version of the format that Speeds.Save writes.
-const speedsVersion = 2
+const speedsVersion = 3
 
 // Save returns what was learned, as a JSON text. From then on, a belief that restores the text and the saved one answer alike,
 // to the last bit, and go on learning in the same way. Equal beliefs have equal texts.
 //
-//	{"version":2,"learner":"speeds","read":5,"width":0.024,"types":["T4"],"circles":[
+//	{"version":3,"learner":"speeds","read":5,"width":0.024,"types":["T4"],"circles":[
 //	{"of":"all","last":5,"differences":2,"precision":[...],"pull":[...]},
 //	{"of":"user","name":"ada","last":5,"differences":2,"precision":[...],"pull":[...]}],"units":[
 //	{"of":"group","name":"nightly","last":1,"readings":1,"x":[...],"y":1.5,"excess":0}],"jobs":[
@@ -25,7 +25,8 @@ const speedsVersion = 2
 // A circle is a set of jobs that are expected to react alike, with a normal likelihood of their coefficients: the lower
 // triangle of its precision, row by row, and the precision times its maximum. Units contains means of first readings of jobs,
 // and jobs the mean and the differences of the readings of single jobs. Vectors have one number for each effect. The width is the
-// logarithm of the factor on all standard deviations; version 1 did not have it.
+// logarithm of the factor on all standard deviations; version 1 did not have it. Versions 1 and 2 did not have the effect of
+// several racks.
 func (l *Speeds) Save() []byte {
 	l.settle() // a restored belief does not know how far this one lagged behind
 	b := fmt.Appendf(nil, `{"version":%d,"learner":"speeds","read":%d,"width":`, speedsVersion, l.read)

@@ -13,7 +13,7 @@ var (
 	// effectNames are the effects that do not depend on the types of GPUs.
 	effectNames = []string{
 		"cores 1", "cores 2", "cores 3", "cores 4", "cores 5", "cores 6", "cores 7", "cores 8", "memory", "share",
-		"workers 1", "workers 2", "workers 3", "workers 4", "workers 5", "spread", "shared", "mixed types",
+		"workers 1", "workers 2", "workers 3", "workers 4", "workers 5", "spread", "racks", "shared", "mixed types",
 	}
 	// contextInputs say what is believed of a kind of job: its coefficients, how sure that is, what each circle changed, and how
 	// much was measured.

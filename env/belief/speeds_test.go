@@ -73,7 +73,7 @@ func drawAmount(t *rapid.T) cluster.Amount {
 func drawConfiguration(t *rapid.T) cluster.Configuration {
 	return cluster.Configuration{
 		Workers: rapid.Int32Range(1, 40).Draw(t, "workers"), Amount: drawAmount(t), Servers: rapid.Int32Range(1, 12).Draw(t, "servers"),
-		GPUType: rapid.SampledFrom([]string{"", "V100", "T4", "P100|V100", "new", "newer|newest"}).Draw(t, "type"), Shared: rapid.Bool().Draw(t, "shared"),
+		Racks: rapid.Int32Range(0, 3).Draw(t, "racks"), GPUType: rapid.SampledFrom([]string{"", "V100", "T4", "P100|V100", "new", "newer|newest"}).Draw(t, "type"), Shared: rapid.Bool().Draw(t, "shared"),
 	}
 }
 
