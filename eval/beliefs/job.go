@@ -106,6 +106,9 @@ func describe(c *cluster.Configuration) string {
 	if c.Servers > 1 {
 		text += fmt.Sprintf(", %d servers", c.Servers)
 	}
+	if c.Racks > 1 {
+		text += fmt.Sprintf(" in %d racks", c.Racks)
+	}
 	if c.Shared {
 		text += ", shared"
 	}

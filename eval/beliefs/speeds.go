@@ -15,6 +15,7 @@ type Configuration struct {
 	CPUMilli int32  `json:"cpu_milli"`
 	MemMiB   int32  `json:"mem_mib"`
 	Servers  int32  `json:"servers"`
+	Racks    int32  `json:"racks"` // of these servers, 0 if none belongs to a rack
 	GPUType  string `json:"gpu_type"`
 	Shared   bool   `json:"shared"`
 }
@@ -38,7 +39,7 @@ func (b *Beliefs) speed(spec *cluster.JobSpec, what string, c *cluster.Configura
 }
 
 func plain(c *cluster.Configuration) Configuration {
-	return Configuration{c.Workers, c.GPUMilli, c.CPUMilli, c.MemMiB, c.Servers, c.GPUType, c.Shared}
+	return Configuration{c.Workers, c.GPUMilli, c.CPUMilli, c.MemMiB, c.Servers, c.Racks, c.GPUType, c.Shared}
 }
 
 // Readings returns the number of readings learned from.
@@ -81,7 +82,8 @@ func median(values []int32) int32 {
 }
 
 // Speeds returns what is believed of the speed of a job as requested, and with one thing changed at a time, if it may: half and
-// twice the CPU of each worker, half and twice the workers, each GPU type of the cluster, a shared GPU, twice the servers.
+// twice the CPU of each worker, half and twice the workers, each GPU type of the cluster, a shared GPU, twice the servers. Twice
+// the servers stand there a second time, in two racks, unless the cluster has no two.
 func (b *Beliefs) Speeds(spec *cluster.JobSpec) (list []Speed) {
 	as := b.requested(spec, spec.Workers)
 	add := func(c cluster.Configuration, what string, args ...any) {
@@ -112,8 +114,22 @@ func (b *Beliefs) Speeds(spec *cluster.JobSpec) (list []Speed) {
 	if c := as; 2*c.Servers <= c.Workers {
 		c.Servers *= 2
 		add(c, "over %d servers, not %d", c.Servers, as.Servers)
+		if c.Racks = 2; b.saved != nil || b.racks() > 1 {
+			add(c, "over %d servers in 2 racks", c.Servers)
+		}
 	}
 	return list
+}
+
+// racks returns the number of racks of the cluster.
+func (b *Beliefs) racks() int {
+	all := map[int32]bool{}
+	for i := range b.state.Servers() {
+		if rack := b.state.Server(cluster.ServerID(i)).Rack; rack > 0 {
+			all[rack] = true
+		}
+	}
+	return len(all)
 }
 
 // requested returns the configuration of a job with so many workers as requested, on as few servers as possible.
