@@ -350,6 +350,9 @@ KNOW_SPEEDS := speeds srsf:place=compact+know:speed=none \
 KNOW_WORLDS := worlds fjf \
   newcomers-venus-untold-v1,nopreempt-venus-untold-v1,gangs-venus-untold-v1,varied-venus-untold-v1,phases-venus-untold-v1 \
   --policies fjf,las:place=compact,srsf:place=compact+know:speed=none,serverfilling:place=compact+know:speed=none,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=fit:seen=training,$(know_menu):speed=fit:seen=training:time=history,$(know_menu):speed=truth,$(know_menu):speed=fit:seen=training:time=truth,$(know_menu):speed=truth:time=truth
+know_places   := srsf:evict=true+menu:places=8:idle=true+move+know
+KNOW_RACKS := racks las:place=compact turns-small-untold-v1,power-turns-small-untold-v1,uplinks-warm-venus-untold-v1 \
+  --policies las:place=compact,$(know_menu):speed=none,$(know_menu):speed=fit,$(know_menu):speed=truth,$(know_places):speed=none,$(know_places):speed=fit,$(know_places):speed=fit:seen=training,$(know_places):speed=truth
 
 # put NAME,PAGE sets the file $$table between the markers of that name on a page.
 put = awk -v table="$$table" -v name="$(1)" '$$0 == "<!-- end of " name " -->" {skip = 0} !skip {print} \
@@ -387,6 +390,7 @@ know: ## play what docs/told.md shows of run times and speeds that nobody tells,
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_TIMES)'
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_SPEEDS)'
 	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_WORLDS)'
+	$(MAKE) proof PROOF_PAGE=docs/told.md PROOF_TABLES='$(KNOW_RACKS)'
 
 recording: ## draw docs/img/tour.svg from what the README's tour prints, which go test ./cli -run Tour compares with the commands
 	$(GO) test ./internal/recording -update
