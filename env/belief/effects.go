@@ -154,7 +154,7 @@ const (
 	mixedMean        = -0.36 // a gang on several types runs at 0.7 times the mean: Lyra (EuroSys 2023, §7.1)
 	spreadMean       = -2    // by training windows of Venus, as spreadDeviation and the deviation of spread below
 	spreadDeviation  = 1.5
-	racksMean        = -1 // by training windows of turns-small, power-turns-small and uplinks-warm-venus, as the next and its deviation below
+	racksMean        = -1 // by training windows of turns-small, power-turns-small and uplinks-warm-venus, as the next
 	racksDeviation   = 0.6
 	others           = 0.3 // deviation of the other coefficients; own choice, as are the numbers below
 	memoryDeviation  = 0.1

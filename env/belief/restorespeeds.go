@@ -22,9 +22,9 @@ const (
 )
 
 // Restore replaces what was learned by the text of a Save, or of a Save of an earlier version. What such a text says is kept, and
-// nothing is known of the effect of several racks: readings there count as readings in one. For anything that no Save has written,
-// Restore returns an error with the place, the value and what was expected, and changes nothing. It takes time and memory linear
-// in the length of the text.
+// nothing is known of the effect of several racks: readings there count as readings in one. For anything that no Save has
+// written, Restore returns an error with the place, the value and what was expected, and changes nothing. It takes time and
+// memory linear in the length of the text.
 func (l *Speeds) Restore(text []byte) error {
 	if len(text) > maxSpeeds {
 		return fmt.Errorf("restore speeds: %d bytes, want at most %d", len(text), maxSpeeds)
