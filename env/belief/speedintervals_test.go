@@ -36,13 +36,15 @@ func (world) sensible(c vector) vector {
 
 // changed changes one thing in a configuration.
 func (w world) changed(c cluster.Configuration) cluster.Configuration {
-	switch w.IntN(4) {
+	switch w.IntN(5) {
 	case 0, 1:
 		c.CPUMilli = []int32{500, 1000, 2000, 4000, 6000, 12000}[w.IntN(6)]
 	case 2:
 		c.Shared = !c.Shared
 	case 3:
 		c.GPUType = []string{"", "P100", "T4"}[w.IntN(3)]
+	case 4:
+		c.Racks = 1 + c.Racks%2
 	}
 	return c
 }
