@@ -87,6 +87,7 @@ func TestCentralBreaksOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	cluster.Within(ctx, team)
 	for decisions := 0; err == nil; decisions++ {
 		tx, ok := run.Next()

@@ -26,7 +26,6 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 		"jobs-out": append(simulate, "--jobs-out"),
 		"log-out":  append(simulate, "--log-out"),
 		"gantt":    append(simulate, "--gantt"),
-		"perfetto": append(simulate, "--perfetto"),
 		"gen":      {"trace", "gen", "--jobs", "20", "--seed", "7", "--load", "1", "--gpus", "16", "-o"},
 		"import":   {"trace", "import", trace, "-o"},
 		"fit":      {"trace", "fit", trace, "-o"},

@@ -223,7 +223,7 @@ func TestRunsWithOneName(t *testing.T) {
 		t.Errorf("names %q, command %s", c.Runs[0].Name, c.Eval)
 	}
 	prior := seeded("prior", 1, 0.9).write(t, root)
-	if c, err := Runs([]*Run{prior}); err != nil || !strings.Contains(c.Eval, "--policies prior,runs/prior=runs/prior --baseline prior") {
+	if c, err := Runs([]*Run{prior}, line); err != nil || !strings.Contains(c.Eval, "--policies prior,runs/prior=runs/prior --baseline prior") {
 		t.Errorf("a run that has the baseline's name: %v, command %s", err, c.Eval)
 	}
 	again := *a
