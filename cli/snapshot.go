@@ -92,7 +92,8 @@ Warnings on standard error say what the snapshot cannot represent: one line for 
 `),
 		Example: `  kubectl get nodes,pods -A -o json | clustergym snapshot kubectl > cluster.json
   clustergym snapshot kubectl nodes.json pods.json podgroups.json > cluster.json
-  kubectl get nodes,pods,clusterqueues,localqueues,resourceflavors,workloads -A -o json | clustergym snapshot kubectl > cluster.json
+  kubectl get nodes,pods,clusterqueues,localqueues,resourceflavors,workloads -A -o json > objects.json
+  clustergym snapshot kubectl objects.json > cluster.json
   clustergym snapshot kubectl --gpu amd.com/gpu --gpu-label amd.com/gpu.product-name cluster-dump.json > cluster.json`,
 		RunE: func(_ *cobra.Command, args []string) error { return runSnapshotKubectl(a, opts, args) },
 	}

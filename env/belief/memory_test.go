@@ -167,7 +167,10 @@ func TestLearnFromStates(t *testing.T) {
 			if !slices.Equal(got.Away, c.want.Away) {
 				t.Errorf("away %q, want %q", got.Away, c.want.Away)
 			}
-			got.Away, c.want.Away, got.Changed = nil, nil, false
+			if knows := c.name != "restored on another cluster"; got.Last > 0 != knows {
+				t.Errorf("the state before is of %v, known: %t", got.Last, knows)
+			}
+			got.Away, c.want.Away, got.Changed, got.Last = nil, nil, false, 0
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("learned %+v, want %+v", got, c.want)
 			}

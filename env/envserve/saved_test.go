@@ -25,7 +25,7 @@ func random(t *rapid.T, by uint32, to ...*parent) {
 }
 
 // begun resets the environments whose episode is over until none is, where nothing else does it, and returns the slot that shows them.
-func begun(slot int, mode env.Autoreset, p *parent) int {
+func begun(slot int, mode env.Autoreset, p *parent) {
 	for seed := uint64(1); mode == env.Disabled; seed++ {
 		reset := make([]uint64, p.hello.Envs)
 		for i := range reset {
@@ -40,7 +40,6 @@ func begun(slot int, mode env.Autoreset, p *parent) int {
 		p.put("seeds", slices.Repeat([]uint64{seed}, len(reset))...)
 		slot = p.slot(envserve.Reset, 0)
 	}
-	return slot
 }
 
 // TestSavedEnvironmentsGoOn saves environments after some steps, restores others from it, and plays the same on both: they show the
@@ -58,7 +57,7 @@ func TestSavedEnvironmentsGoOn(t *testing.T) {
 		slot := p.slot(envserve.Reset, 0)
 		for range rapid.IntRange(0, 30).Draw(t, "steps before") {
 			by := rapid.Uint32Range(0, 1).Draw(t, "by")
-			slot = begun(slot, mode, p)
+			begun(slot, mode, p)
 			random(t, by, p)
 			slot = p.slot(envserve.Step, by)
 		}
@@ -75,7 +74,8 @@ func TestSavedEnvironmentsGoOn(t *testing.T) {
 			}
 			names = append(slices.Clone(shown), told...)
 			by := rapid.Uint32Range(0, 1).Draw(t, "by")
-			slot, own = begun(slot, mode, p), begun(own, mode, q)
+			begun(slot, mode, p)
+			begun(own, mode, q)
 			random(t, by, p, q)
 			slot, own = p.slot(envserve.Step, by), q.slot(envserve.Step, by)
 		}

@@ -112,12 +112,12 @@ func (k *kubeCluster) noServers() error {
 	const most = 5 // devices that are named
 	text := fmt.Sprintf("%d nodes, none with allocatable %s, want at least one", len(k.nodes), k.GPU)
 	all := devices(k.nodes)
-	for i, o := range all[:min(len(all), most)] {
-		text += []string{"; they have", ","}[min(i, 1)]
-		text += fmt.Sprintf(" %s (%d on %s)", shorten(o.name), o.n, phrase.Count(o.nodes, "node"))
+	var have []string
+	for _, o := range all[:min(len(all), most)] {
+		have = append(have, fmt.Sprintf("%s (%d on %s)", shorten(o.name), o.n, phrase.Count(o.nodes, "node")))
 	}
 	if len(all) > 0 {
-		text += ": name what counts as a GPU, such as " + all[0].flags(k.TypeLabel)
+		text += "; they have " + strings.Join(have, ", ") + ": name what counts as a GPU, such as " + all[0].flags(k.TypeLabel)
 	} else {
 		text += "; --gpu names another resource"
 	}

@@ -11,7 +11,7 @@ import (
 func marked(labels, notes string) string {
 	pairs := func(text string) string {
 		var all []string
-		for _, pair := range strings.Fields(text) {
+		for pair := range strings.FieldsSeq(text) {
 			key, value, _ := strings.Cut(pair, "=")
 			all = append(all, fmt.Sprintf("%q:%q", key, value))
 		}

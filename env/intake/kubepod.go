@@ -100,7 +100,7 @@ type pod struct {
 }
 
 var podFields = []string{
-"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
+	"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
 	"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priority", "priorityClassName",
 }
 

@@ -61,23 +61,6 @@ type element struct {
 	at   strictjson.Place
 }
 
-// elements finds the list with the given name in an object that is the whole text, and returns its elements. It calls the
-// function also with the index in others of each of these fields that the object has; also must read the field.
-func elements(r *strictjson.Reader, name string, others []string, also func(i int)) (list []element) {
-	fields := append([]string{name}, others...)
-	r.Fields(fields, 1, func(field int) {
-		if field > 0 {
-			also(field - 1)
-			return
-		}
-		r.List(mostObjects, func(i int) {
-			list = append(list, element{fmt.Sprintf("%s[%d]", name, i), r.Skip()})
-		})
-	})
-	r.End()
-	return list
-}
-
 // object reads the fields with the given names of an object. It skips others, and reads null as an object without fields.
 func object(r *strictjson.Reader, names []string, take func(name string)) {
 	if !r.Null() {

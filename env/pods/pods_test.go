@@ -14,7 +14,7 @@ import (
 // a returns a pod of the namespace n with labels and annotations from "key=value" words; those of annotations begin with @.
 func a(name, words string, change ...func(*Pod)) *Pod {
 	p := &Pod{Namespace: "n", Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		key, value, _ := strings.Cut(word, "=")
 		if note, ok := strings.CutPrefix(key, "@"); ok {
 			p.Annotations[note] = value
@@ -244,7 +244,7 @@ func TestFractions(t *testing.T) {
 		if f.Err != nil {
 			got += ", " + f.Err.Error()
 		}
-		for _, part := range strings.Split(c.want, ", ") {
+		for part := range strings.SplitSeq(c.want, ", ") {
 			if !strings.Contains(got, part) {
 				t.Errorf("%s: %s, want %s", c.words, got, c.want)
 			}

@@ -57,7 +57,11 @@ func TestHiddenTruthDoesNotShow(t *testing.T) {
 			}
 		}
 	})
-	if compared < 150 || moved < 20 {
+	leastCompared, leastMoved := 150, 20
+	if testing.Short() { // many draws a quarter of the episodes then
+		leastCompared, leastMoved = leastCompared/4, leastMoved/4
+	}
+	if compared < leastCompared || moved < leastMoved {
 		t.Errorf("compared %d views, %d of them with a running job, want more", compared, moved)
 	}
 }

@@ -36,7 +36,7 @@ type formatError string
 func (e formatError) Error() string { return string(e) }
 
 // Is makes the error one that wraps ErrFormat.
-func (e formatError) Is(target error) bool { return target == ErrFormat } //nolint:errorlint // it is asked for this one
+func (e formatError) Is(target error) bool { return target == ErrFormat }
 
 // layout describes a format: how to recognise it and how to parse a row. A format whose files begin with a header of columns
 // needs only their names. A format without such a header has looks and open. Each format of others is a file of its own.

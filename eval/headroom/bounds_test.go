@@ -56,7 +56,7 @@ func TestNobodyGoesBelowTheBounds(t *testing.T) {
 			}
 		}
 	})
-	if t.Logf("%d episodes, the closest at %v of its bound", played, closest); closest > 1+1e-6 {
+	if t.Logf("%d episodes, the closest at %v of its bound", played, closest); closest > 1+1e-6 && !testing.Short() { // few episodes may not be among the best
 		t.Errorf("no episode is at its bound, the closest at %v", closest)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	Traces     = "make data"
 )
 
-// Missing skips the test, or fails it if CI=true. It says what the test lacks, for example "ONNX Runtime", and the command that brings
-// it. `make test` finds these messages by their form.
+// Missing skips the test, or fails it if CI=true. It says what the test lacks, for example "ONNX Runtime", and the command that
+// brings it. `make test` finds these messages by their form.
 func Missing(tb testing.TB, what, command string) {
 	tb.Helper()
 	says := fmt.Sprintf("needs %s: %s", what, command)

@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/internal/needs"
 )
 
-// Dir returns the shared folder, or the named folder in it: CLUSTERGYM_SHARED if set, otherwise ../shared beside the module. If the
-// folder does not exist, Dir skips the test, or fails it if CI=true.
+// Dir returns the shared folder, or the named folder in it: CLUSTERGYM_SHARED if set, otherwise ../shared beside the module. If
+// the folder does not exist, Dir skips the test, or fails it if CI=true.
 func Dir(tb testing.TB, within ...string) string {
 	tb.Helper()
 	dir, ok := Find()

@@ -97,8 +97,8 @@ type Planned struct {
 }
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
-// say where it differs from its prior, unless that returns an error. Equal arguments give equal plans. Plan breaks off soon after ctx
-// ends.
+// say where it differs from its prior, unless that returns an error. Equal arguments give equal plans. Plan breaks off soon after
+// ctx ends.
 func Plan(ctx context.Context, s *cluster.State, p *policy.Policy, ask Asking) (*Planned, error) {
 	facts := explain.New(&s.View)
 	if p.Prior != nil {

@@ -99,22 +99,21 @@ func (c *call) sumProducts(out *Tensor, shape []int, terms []string, order strin
 
 // distinct returns the letters of a text, each once, without commas and those of another text.
 func distinct(text, without string) string {
-	found := ""
+	var found []rune
 	for _, letter := range text {
-		if letter != ',' && !strings.ContainsRune(found+without, letter) {
-			found += string(letter)
+		if letter != ',' && !slices.Contains(found, letter) && !strings.ContainsRune(without, letter) {
+			found = append(found, letter)
 		}
 	}
-	return found
+	return string(found)
 }
 
 // once returns the letters that a text has once, in alphabetical order: the result of an equation that names none.
 func once(text string) string {
-	found := ""
-	for _, letter := range []byte(letters[26:] + letters[:26]) {
+	return strings.Map(func(letter rune) rune {
 		if strings.Count(text, string(letter)) == 1 {
-			found += string(letter)
+			return letter
 		}
-	}
-	return found
+		return -1
+	}, letters[26:]+letters[:26])
 }
