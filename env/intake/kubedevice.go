@@ -110,25 +110,25 @@ func (n *node) productLabel(resource string) string {
 // noServers returns the error of an input whose nodes have none of the wanted GPUs. It says what they have instead.
 func (k *kubeCluster) noServers() error {
 	const most = 5 // devices that are named
-	text := fmt.Sprintf("%d nodes, none with allocatable %s, want at least one", len(k.nodes), k.GPU)
+	says := []string{fmt.Sprintf("%d nodes, none with allocatable %s, want at least one", len(k.nodes), k.GPU)}
 	all := devices(k.nodes)
 	var have []string
 	for _, o := range all[:min(len(all), most)] {
 		have = append(have, fmt.Sprintf("%s (%d on %s)", shorten(o.name), o.n, phrase.Count(o.nodes, "node")))
 	}
 	if len(all) > 0 {
-		text += "; they have " + strings.Join(have, ", ") + ": name what counts as a GPU, such as " + all[0].flags(k.TypeLabel)
+		says = append(says, "they have "+strings.Join(have, ", ")+": name what counts as a GPU, such as "+all[0].flags(k.TypeLabel))
 	} else {
-		text += "; --gpu names another resource"
+		says = append(says, "--gpu names another resource")
 	}
 	if n := len(k.claiming); n > 0 {
-		text += fmt.Sprintf("; %s for devices by resource claims (DRA), which a snapshot does not read, for example %s",
-			[]string{"1 pod asks", fmt.Sprintf("%d pods ask", n)}[min(n-1, 1)], cut(k.claiming[0]))
+		says = append(says, fmt.Sprintf("%s for devices by resource claims (DRA), which a snapshot does not read, for example %s",
+			[]string{"1 pod asks", fmt.Sprintf("%d pods ask", n)}[min(n-1, 1)], cut(k.claiming[0])))
 	}
 	for _, driver := range slices.Sorted(maps.Keys(k.drivers))[:min(len(k.drivers), most)] {
-		text += fmt.Sprintf("; ResourceSlices (DRA) list %s of %s", phrase.Count(k.drivers[driver], "device"), shorten(driver))
+		says = append(says, fmt.Sprintf("ResourceSlices (DRA) list %s of %s", phrase.Count(k.drivers[driver], "device"), shorten(driver)))
 	}
-	return errors.New(text)
+	return errors.New(strings.Join(says, "; "))
 }
 
 // readResourceSlice counts the devices that a driver has on a node by dynamic resource allocation.

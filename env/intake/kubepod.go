@@ -100,8 +100,8 @@ type pod struct {
 }
 
 var podFields = []string{
-	"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup", "resourceClaims",
-	"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priority", "priorityClassName",
+	"nodeName", "containers", "initContainers", "volumes", "overhead", "resources", "schedulingGates", "schedulingGroup",
+	"resourceClaims", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "priority", "priorityClassName",
 }
 
 func (c *Kubectl) readPod(r *strictjson.Reader) *pod {

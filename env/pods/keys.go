@@ -48,7 +48,8 @@ const (
 var keys = []string{
 	GroupLabel, MinMemberNote, MinWorkersNote, MaxWorkersNote, EstimateNote, ModelNote,
 	jobLabel, oldJobLabel, volcanoNote, oldVolcanoNote, kaiGroupNote, kueueGroupLabel, kueueTotalNote,
-	kueueServingNote, kueueFastNote, setLabel, setIndexLabel, setSizeNote, jobSetLabel, trainingLabel, queueLabel, localQueueLabel, clusterQueueLabel, workloadNote, fractionNote, memoryNote,
+	kueueServingNote, kueueFastNote, setLabel, setIndexLabel, setSizeNote,
+	jobSetLabel, trainingLabel, queueLabel, localQueueLabel, clusterQueueLabel, workloadNote, fractionNote, memoryNote,
 	devicesNote, sharedLabel, appLabel,
 }
 
