@@ -126,7 +126,8 @@ func (k *kubeCluster) noServers() error {
 			[]string{"1 pod asks", fmt.Sprintf("%d pods ask", n)}[min(n-1, 1)], cut(k.claiming[0])))
 	}
 	for _, driver := range slices.Sorted(maps.Keys(k.drivers))[:min(len(k.drivers), most)] {
-		says = append(says, fmt.Sprintf("ResourceSlices (DRA) list %s of %s", phrase.Count(k.drivers[driver], "device"), shorten(driver)))
+		listed := phrase.Count(k.drivers[driver], "device")
+		says = append(says, fmt.Sprintf("ResourceSlices (DRA) list %s of %s", listed, shorten(driver)))
 	}
 	return errors.New(strings.Join(says, "; "))
 }

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -71,9 +72,7 @@ func (d *drawn) add(t *rapid.T, i int) {
 		p.Namespace, p.UID = namespace, types.UID(fmt.Sprint(namespace, name, k))
 		p.CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(rapid.IntRange(1, 100).Draw(t, "age")) * time.Minute))
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
-		for key, value := range notes {
-			p.Annotations[key] = value
-		}
+		maps.Copy(p.Annotations, notes)
 		if theirs {
 			foreign(p)
 		}
@@ -129,9 +128,7 @@ func (d *drawn) define(t *rapid.T, kind, namespace, name string, least int, note
 		} else {
 			g.Spec.SchedulingPolicy.Gang = &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(least)}
 		}
-		for key, value := range notes {
-			g.Annotations[key] = value
-		}
+		maps.Copy(g.Annotations, notes)
 		d.natives = append(d.natives, g)
 	case pods.Plugins, pods.Volcano, pods.KAI:
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
