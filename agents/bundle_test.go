@@ -66,8 +66,7 @@ func TestForeignBundles(t *testing.T) {
 		{"another observation", "server features"},
 		{"another prior", `prior: policy "lottery"`},
 		{"a prior that reads a file", "without files"},
-		{"a prior that reads a network", "without files"},
-		{"a prior that reads a network of speeds", "without files"},
+		{"a prior that read a network", "networks of run times are gone"},
 		{"a margin below 0", "margin"},
 		{"another graph", `graph: "hyper"`},
 		{"another candidate", "offer features"},
@@ -95,10 +94,8 @@ func TestForeignBundles(t *testing.T) {
 			m.Features.Server[1].Name = "free_tpus"
 		case "another prior":
 			m.Prior.Name = "lottery"
-		case "a prior that reads a network":
+		case "a prior that read a network":
 			m.Prior.Name = "sjf+know:time=learned:from=mine"
-		case "a prior that reads a network of speeds":
-			m.Prior.Name = "sjf+know:speed=learned:speeds=mine"
 		case "a prior that reads a file":
 			m.Prior.Name = "a-srpt:predictor=mine.predictor"
 		case "a margin below 0":

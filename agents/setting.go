@@ -63,7 +63,7 @@ func (s *Setting) ready() (err error) {
 	}
 	// A baseline's option may name a file, and a policy from elsewhere must not make the program read files.
 	for _, name := range append([]string{s.Prior}, s.Wide.Rivals...) {
-		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) || baselines.KnowsFile(name) {
+		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) {
 			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
 		}
 	}

@@ -19,9 +19,9 @@ type Beliefs struct {
 // Reset begins an episode. It ignores the seed.
 func (b *Beliefs) Reset(uint64) error {
 	if b.predicts() {
-		b.times = b.learner()
+		b.times = belief.New(b.time, b.by)
 		if b.memory != nil {
-			b.times = b.memory.Times(b.kind(), b.by, b.net)
+			b.times = b.memory.Times(b.time, b.by)
 		}
 		if b.before.times != nil {
 			if err := b.times.Restore(b.before.times); err != nil {
@@ -32,13 +32,9 @@ func (b *Beliefs) Reset(uint64) error {
 	if !b.learns() {
 		return nil
 	}
-	switch {
-	case b.fits() && b.memory != nil:
-		b.speeds = b.memory.Speeds(b.speedNet)
-	case b.speedNet != nil:
-		b.speeds = belief.NewLearnedSpeeds(b.speedNet)
-	default:
-		b.speeds = belief.NewSpeeds(b.fits())
+	b.speeds = belief.NewSpeeds(b.fits())
+	if b.fits() && b.memory != nil {
+		b.speeds = b.memory.Speeds()
 	}
 	if b.before.speeds != nil {
 		if err := b.speeds.Restore(b.before.speeds); err != nil {
@@ -56,15 +52,9 @@ func (b *Beliefs) Begin(tx *cluster.Txn) {
 	if b.predicts() {
 		s := tx.View()
 		for _, e := range tx.Events() {
-			switch e.Kind {
-			case cluster.Arrived, cluster.Found:
-				b.times.Arrived(s.Spec(e.Job))
-			case cluster.Finished:
+			if e.Kind == cluster.Finished {
 				b.times.Ended(s.Spec(e.Job), s.Age(e.Job))
 			}
-		}
-		for _, id := range s.Running() {
-			b.times.Runs(s.Spec(id), s.Age(id))
 		}
 	}
 	b.show(tx)
@@ -124,8 +114,7 @@ func (b *Beliefs) decide(tx *cluster.Txn, s cluster.Scheduler) error {
 }
 
 // PlayOn returns a scheduler that decides as s would in a copy of the state. Its Reset copies what b believes by then, and from
-// there it learns as b would, without b learning of a future that may not come. A network of run times no longer knows then what
-// jobs of the same user did before.
+// there it learns as b would, without b learning of a future that may not come.
 func (b *Beliefs) PlayOn(s cluster.Scheduler) cluster.Scheduler {
 	return &follower{knower: knower{s, &Beliefs{knowing: b.knowing}, s.Name()}, from: b}
 }
@@ -140,10 +129,10 @@ type follower struct {
 func (f *follower) Reset(seed uint64) error {
 	f.begins = true
 	if b := f.from; b.predicts() {
-		f.beliefs.times = b.times.Copy(b.kind(), b.by, b.net)
+		f.beliefs.times = b.times.Copy(b.time, b.by)
 	}
 	if b := f.from; b.learns() {
-		f.beliefs.speeds = b.speeds.Copy(b.speedNet)
+		f.beliefs.speeds = b.speeds.Copy()
 	}
 	return f.Scheduler.Reset(seed)
 }

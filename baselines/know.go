@@ -14,12 +14,6 @@ import (
 // KnowSuffix behind the name of a policy selects what the policy knows of run times and of speeds.
 const KnowSuffix = "+know"
 
-// networkOptions are the options of KnowSuffix that name folders of networks.
-var networkOptions = []string{":from=", ":speeds="}
-
-// KnowsFile reports whether a policy of that name may read a file of predictions.
-func KnowsFile(name string) bool { return len(Networks(name)) > 0 }
-
 // Told returns the name of the policy that differs from the named one only in that it is told some truth, as a reference.
 func Told(name string, t Truth) string {
 	inner, behind, knows := name, "", strings.Contains(name, KnowSuffix)
@@ -34,7 +28,7 @@ func Told(name string, t Truth) string {
 	}
 	options = slices.DeleteFunc(options, func(o string) bool {
 		key, _, _ := strings.Cut(o, "=")
-		return t.Times && (key == "time" || key == "from") || t.Speeds && (key == "speed" || key == "speeds")
+		return t.Times && key == "time" || t.Speeds && key == "speed"
 	})
 	if t.Speeds {
 		options = append(options, "speed="+string(speedTruth))
@@ -43,18 +37,6 @@ func Told(name string, t Truth) string {
 		options = append(options, "time="+string(timeTruth))
 	}
 	return strings.Join(append([]string{inner + KnowSuffix}, options...), ":") + behind
-}
-
-// Networks returns the folders of the networks of run times and of speeds that a policy of this name reads.
-func Networks(name string) []string {
-	var all []string
-	for _, option := range networkOptions {
-		for _, after := range strings.Split(name, option)[1:] {
-			end := strings.IndexAny(after+":", ":+")
-			all = append(all, after[:end])
-		}
-	}
-	return all
 }
 
 // before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or before a
@@ -71,26 +53,19 @@ type knowing struct {
 	seen  seenJobs
 	by    belief.Rank
 	step  time.Duration
-	from  string          // folder of net
-	net   *belief.Network // of timeLearned
-
-	speeds   string               // folder of speedNet
-	speedNet *belief.SpeedNetwork // of speedLearned
 }
 
 // Values of the options time and by beside the kinds and ranks of learners, and of the option speed.
 const (
-	timeLearned belief.Kind = "learned" // a belief.History that a network corrects
-	timeTold    belief.Kind = "told"
-	timeTruth   belief.Kind = "truth"
+	timeTold  belief.Kind = "told"
+	timeTruth belief.Kind = "truth"
 
 	byUsual belief.Rank = "usual" // the Gittins rank, or the mean where jobs cannot be stopped
 
-	speedTold    knownSpeeds = "told"
-	speedTruth   knownSpeeds = "truth"
-	speedNone    knownSpeeds = "none"
-	speedFit     knownSpeeds = "fit"
-	speedLearned knownSpeeds = "learned" // speedFit, corrected by a network
+	speedTold  knownSpeeds = "told"
+	speedTruth knownSpeeds = "truth"
+	speedNone  knownSpeeds = "none"
+	speedFit   knownSpeeds = "fit"
 )
 
 // knownSpeeds is what a policy knows of speeds.
@@ -122,25 +97,15 @@ func knowers() Baseline {
 // knows declares the options of KnowSuffix.
 func knows(s *option.Set) *knowing {
 	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: byUsual, step: time.Minute}
-	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeLearned, timeTold, timeTruth},
-		"run times by the age of a job alone; by its user and its number of workers, too; as a network corrects the latter; as the"+
-			" scenario tells them; or, as a reference that no cluster has, true ones (in eval and headroom)",
-		"own choice; the network as in Gensheimer and Narasimhan (PeerJ 2019)")
-	s.Text(&k.from, "from", "the folder of a run", func(dir string) (err error) {
-		k.net, err = belief.OpenNetwork(dir)
-		return err
-	}, "the network of time=learned: the folder into which clustergym train beliefs wrote it", "own choice")
-	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedLearned, speedTruth},
+	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeTold, timeTruth},
+		"run times by the age of a job alone; by its user and its number of workers, too; as the scenario tells them; or, as a"+
+			" reference that no cluster has, true ones (in eval and headroom)", "own choice")
+	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedTruth},
 		"speeds as the scenario tells them; none, so that less than asked for is slower and more is no faster; fitted to the"+
-			" measured throughputs; as a network corrects the latter; or, as a reference that no cluster has, true ones (in eval and"+
-			" headroom)", "own choice; the network as in Zaheer et al. (Deep Sets, NeurIPS 2017)")
-	s.Text(&k.speeds, "speeds", "the folder of a run", func(dir string) (err error) {
-		k.speedNet, err = belief.OpenSpeedNetwork(dir)
-		return err
-	}, "the network of speed=learned: the folder into which clustergym train beliefs --what speeds wrote it", "own choice")
+			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
 	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
 		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
-			"; with speed=fit or learned from the readings of some of its windows; in production, training demands a file of saved"+
+			"; with speed=fit from the readings of some of its windows; in production, training demands a file of saved"+
 			" beliefs",
 		"own choice")
 	option.Choice(s, &k.by, "by", []belief.Rank{byUsual, belief.Mean, belief.Gittins, belief.Median},
@@ -197,17 +162,29 @@ func (g Given) Beliefs(name string) (inner string, beliefs func() *Beliefs, err 
 func parseKnow(options string) (*knowing, error) {
 	var s option.Set
 	k := knows(&s)
+	if err := refuseNetworks(options); err != nil {
+		return nil, err
+	}
 	if err := s.Parse(options); err != nil {
 		return nil, err
 	}
-	if (k.time == timeLearned) != (k.net != nil) {
-		return nil, fmt.Errorf("time=%s with from=%q: want both time=learned and from=FOLDER, or neither", k.time, k.from)
-	}
-	if (k.speed == speedLearned) != (k.speedNet != nil) {
-		return nil, fmt.Errorf("speed=%s with speeds=%q: want both speed=learned and speeds=FOLDER, or neither", k.speed, k.speeds)
-	}
 	k.step = max(k.step, time.Second)
 	return k, nil
+}
+
+// refuseNetworks returns an error for options of KnowSuffix that named networks, which earlier versions had.
+func refuseNetworks(options string) error {
+	for part := range strings.SplitSeq(options, ":") {
+		switch name, value, _ := strings.Cut(part, "="); {
+		case name == "from", name == "time" && value == "learned":
+			return fmt.Errorf("option %s: networks of run times are gone, no policy could be told apart with them: "+
+				"want time=history without from", name)
+		case name == "speeds", name == "speed" && value == "learned":
+			return fmt.Errorf("option %s: networks of speeds are gone, no policy could be told apart with them: "+
+				"want speed=fit without speeds", name)
+		}
+	}
+	return nil
 }
 
 // before returns what a policy has learned when an episode begins.
@@ -222,7 +199,7 @@ func (g Given) before(k *knowing) (b before, err error) {
 		if g.Learned == nil {
 			return b, ErrUnfitted
 		}
-		b.times = g.Learned(k.kind())
+		b.times = g.Learned(k.time)
 	}
 	if k.fits() {
 		if g.Speeds == nil {
@@ -242,20 +219,4 @@ func (k *knowing) learns() bool {
 }
 
 // fits reports whether the policy learns from readings.
-func (k *knowing) fits() bool { return k.speed == speedFit || k.speed == speedLearned }
-
-// kind returns the kind of what the learner learns.
-func (k *knowing) kind() belief.Kind {
-	if k.net != nil {
-		return belief.History
-	}
-	return k.time
-}
-
-// learner returns a learner that has learned nothing.
-func (k *knowing) learner() *belief.Learner {
-	if k.net != nil {
-		return belief.NewLearned(k.net, k.by)
-	}
-	return belief.New(k.time, k.by)
-}
+func (k *knowing) fits() bool { return k.speed == speedFit }

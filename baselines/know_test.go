@@ -3,7 +3,6 @@ package baselines
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,92 +178,23 @@ func TestKnowRemembers(t *testing.T) {
 	}
 }
 
-// TestKnowLearned checks that a network with weights of 0 decides as the history does, that another one decides otherwise, and
-// that time=learned and from go together.
-func TestKnowLearned(t *testing.T) {
-	zero, other := t.TempDir(), t.TempDir()
-	n := belief.Network{Members: []belief.Member{belief.NewMember(1)}}
-	for range belief.Inputs {
-		n.Inputs.Mean, n.Inputs.Scale = append(n.Inputs.Mean, 0), append(n.Inputs.Scale, 1)
-	}
-	if err := n.Write(zero); err != nil {
-		t.Fatal(err)
-	}
-	m := &n.Members[0]
-	m.W[0][13], m.W[1][0], m.W[2][0] = 1, 1, -5 // a job is less likely to end in a bin that the user's last jobs outlived
-	if err := n.Write(other); err != nil {
-		t.Fatal(err)
-	}
-	tell := func(name string) string {
-		s, err := New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg, jobs := known()
-		return tells(t, cfg, jobs, s)
-	}
-	const learned = "sjf+know:by=mean:time=learned:from="
-	want := tell("sjf+know:by=mean:time=history")
-	if tell(learned+zero) != want {
-		t.Error("a network that corrects nothing decides otherwise than the history")
-	}
-	if tell(learned+other) == want {
-		t.Error("a network that corrects predictions decides as the history")
-	}
-	for _, name := range []string{"sjf+know:time=learned", "sjf+know:time=history:from=" + zero, learned + zero + "/none"} {
-		if _, err := New(name); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
-	}
-}
-
-// TestKnowLearnedSpeeds checks that a network with weights of 0 decides as the fit does, and that speed=learned and speeds go
-// together.
-func TestKnowLearnedSpeeds(t *testing.T) {
-	zero, other := t.TempDir(), t.TempDir()
-	scaling := func(n int) belief.Scaling {
-		return belief.Scaling{Mean: make([]float32, n), Scale: slices.Repeat([]float32{1}, n)}
-	}
-	n := belief.SpeedNetwork{
-		Context: scaling(belief.SpeedContext), Point: scaling(belief.SpeedPoint),
-		Members: []belief.SpeedMember{belief.NewSpeedMember(1)},
-	}
-	if err := n.Write(zero); err != nil {
-		t.Fatal(err)
-	}
-	for i := range belief.SpeedShifts {
-		n.Members[0].B[belief.SpeedLayers-1][i] = -3 // CPU is believed to bring less
-	}
-	if err := n.Write(other); err != nil {
-		t.Fatal(err)
-	}
-	tell := func(name string) string {
-		s, err := New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg, jobs := known()
-		for i := range cfg.Cluster.Servers {
-			cfg.Cluster.Servers[i].CPUMilli, cfg.Cluster.Servers[i].MemMiB = 24000, 64000
-		}
-		for i := range jobs {
-			jobs[i].Request.CPUMilli, jobs[i].Request.MemMiB = 3000, 1000
-		}
-		return tells(t, cfg, jobs, s)
-	}
-	const learned = "srsf+menu+know:speed=learned:speeds="
-	if tell(learned+zero) != tell("srsf+menu+know:speed=fit") {
-		t.Error("a network that corrects nothing decides otherwise than the fit")
-	}
-	if tell(learned+other) == tell(learned+zero) {
-		t.Error("a network that corrects speeds decides as the fit")
-	}
-	if _, err := New(learned + zero + ":seen=training"); !errors.Is(err, ErrUnfitted) {
-		t.Errorf("readings of a training split that is not known: error %v, want %v", err, ErrUnfitted)
-	}
-	for _, name := range []string{"sjf+know:speed=learned", "sjf+know:speed=fit:speeds=" + zero, learned + zero + "/none"} {
-		if _, err := New(name); err == nil {
-			t.Errorf("%s was accepted", name)
+// TestNetworksAreGone checks that options of earlier versions which named networks give an error that says what replaces them.
+func TestNetworksAreGone(t *testing.T) {
+	for options, want := range map[string]string{
+		"time=learned:from=runs/times": "networks of run times are gone, no policy could be told apart with them: want time=history",
+		"by=mean:from=runs/times":      "option from: networks of run times are gone",
+		"time=learned":                 "option time: networks of run times are gone",
+		"speed=learned:speeds=x":       "networks of speeds are gone, no policy could be told apart with them: want speed=fit",
+		"time=history:speeds=x":        "option speeds: networks of speeds are gone",
+		"seen=training:speed=learned":  "option speed: networks of speeds are gone",
+	} {
+		for _, name := range []string{"sjf+know:" + options, "srsf+menu+know:" + options + "+loan"} {
+			if _, err := New(name); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one with %q", name, err, want)
+			}
+			if _, err := Fits(name); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("what %s needs: error %v, want one with %q", name, err, want)
+			}
 		}
 	}
 }

@@ -77,8 +77,6 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/snapshots.md", "clustergym whatif --snapshot cluster.json --policy sjfskip --quota", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy fifo", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy sjfskip --assume 4h", "", "TestTheSnapshotsPage compares what it prints"},
-	{"docs/told.md", "clustergym train beliefs --scenario", "", "it needs traces: TestTrainBeliefs"},
-	{"docs/told.md", "clustergym train beliefs --what speeds", "", "it needs traces: TestTrainSpeeds"},
 	{"docs/told.md", "clustergym eval", "", "it needs traces"},
 	{"docs/told.md", "clustergym beliefs", "", "it needs traces: TestBeliefs"},
 	{"docs/training.md", "tensorboard", "", "it needs TensorBoard, which is not part of the project"},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/clustergym/clustergym/agents"
@@ -10,26 +9,10 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
-	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
-func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn), Seen: seenBy} }
-
-// seenBy returns the parts of traces on which the network in a folder was fitted, nil if the folder has no recipe.
-func seenBy(dir string) ([]checkpoints.Period, error) {
-	var r struct {
-		Workloads []recipe.Workload `yaml:"workloads"`
-	}
-	_, err := recipe.Read(dir, &r, false, func() (int, error) { return 0, nil })
-	if errors.Is(err, checkpoints.ErrNone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return recipe.Seen(r.Workloads), nil
-}
+func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn)} }
 
 // fitter returns a finder that also finds policies that must be fitted on the training split of a scenario, for commands that do
 // so.

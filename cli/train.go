@@ -121,7 +121,6 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	opts.pool.addFlags(f, "labels and episodes of PPO")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })
-	cmd.AddCommand(newTrainBeliefsCmd(a))
 	return cmd
 }
 

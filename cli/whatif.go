@@ -121,7 +121,7 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 	}
 	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
 	if memory != nil {
-		play.Times = memory.Times(belief.History, belief.Gittins, nil)
+		play.Times = memory.Times(belief.History, belief.Gittins)
 	}
 	first, err := whatif.Play(ctx, &state.View, *base, whatif.Change{}, play)
 	if errors.Is(err, whatif.ErrNoEstimate) {

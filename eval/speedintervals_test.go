@@ -18,7 +18,6 @@ import (
 
 var (
 	intervals = flag.String("intervals", "", "a split: TestIntervalsOfReadings plays all of its windows, by default three of validation")
-	network   = flag.String("network", "", "the folder of a network that corrects the beliefs of TestIntervalsOfReadings")
 )
 
 // coverage counts readings by whether they lie in the interval that was predicted to contain them with probability 0.8.
@@ -136,7 +135,7 @@ func TestIntervalsOfReadings(t *testing.T) {
 	table := "\n| scenario | beliefs | " + strings.Join(kinds, " | ") + " |\n" + strings.Repeat("|---", 2+len(kinds)) + "|\n"
 	var given baselines.Given
 	for i, name := range names {
-		name = scenario.Untold(name + "-v1")
+		name = name + "-untold-v1"
 		s, err := scenario.Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -182,13 +181,6 @@ func TestIntervalsOfReadings(t *testing.T) {
 func measure(t *testing.T, e scenario.Episode, given baselines.Given, warm bool) map[string]coverage {
 	t.Helper()
 	name, speeds := observer, belief.NewSpeeds(true)
-	if *network != "" {
-		net, err := belief.OpenSpeedNetwork(*network)
-		if err != nil {
-			t.Fatal(err)
-		}
-		speeds = belief.NewLearnedSpeeds(net)
-	}
 	if warm {
 		name += ":seen=training"
 		if err := speeds.Restore(given.Speeds()); err != nil {

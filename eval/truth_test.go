@@ -13,7 +13,7 @@ import (
 // TestTruthIsAReference checks that a policy that asks for the truth plays a scenario that tells nothing as it plays one that
 // tells everything, and that the policies beside it are still told nothing.
 func TestTruthIsAReference(t *testing.T) {
-	const name = "embedded-physics-v1"
+	const name, untold = "embedded-physics-v1", "embedded-physics-untold-v1"
 	play := func(scenarioName string, policies ...string) []Result {
 		s, err := scenario.Load(scenarioName, "readings.interval=5m", "readings.noise=0.05")
 		if err != nil {
@@ -35,8 +35,8 @@ func TestTruthIsAReference(t *testing.T) {
 		return results
 	}
 	full := play(name, "srsf+menu+move")
-	got := play(scenario.Untold(name), "srsf+menu+move+know:time=truth:speed=truth", "srsf+menu+move+know:speed=fit")
-	alone := play(scenario.Untold(name), "srsf+menu+move+know:speed=fit")
+	got := play(untold, "srsf+menu+move+know:time=truth:speed=truth", "srsf+menu+move+know:speed=fit")
+	alone := play(untold, "srsf+menu+move+know:speed=fit")
 	for i := range full {
 		if a, b := full[i].Metrics.MeanJCT, got[2*i].Metrics.MeanJCT; a != b {
 			t.Errorf("window %d: mean JCT %v with the truth, want %v as with full information", i, b, a)
@@ -58,7 +58,7 @@ func TestTruthIsAReference(t *testing.T) {
 // TestSpeedsOfTheTrainingSplit checks that a policy begins with speeds that were learned in training windows, that the same is
 // learned each time, and that it changes how the policy plays.
 func TestSpeedsOfTheTrainingSplit(t *testing.T) {
-	s, err := scenario.Load(scenario.Untold("embedded-physics-v1"), "window.train=[0, 0.4]", "window.validation=[]",
+	s, err := scenario.Load("embedded-physics-untold-v1", "window.train=[0, 0.4]", "window.validation=[]",
 		"window.test=[0.4, 1]", "window.arrivals=40")
 	if err != nil {
 		t.Fatal(err)

@@ -45,9 +45,6 @@ type Finder struct {
 	// Run returns a function that reads the policy of a training run from the folder, or nil if the folder is not one of a run. A
 	// nil Run finds no runs.
 	Run func(dir string) func() (*agents.Policy, checkpoints.Provenance, error)
-	// Seen returns the parts of traces on which the network of beliefs in a folder was fitted, nil if the folder does not say. A
-	// nil Seen never says.
-	Seen func(dir string) ([]checkpoints.Period, error)
 	// Fits makes the Finder find policies that are fitted on the training split of a scenario, too: see Policy.With.
 	Fits bool
 	// Memory makes the Finder find policies that begin with what was learned before, too: see Policy.With. The caller must give it.
@@ -78,9 +75,6 @@ func (f *Finder) Find(arg string) (Source, error) {
 		return Source{}, noName("policy %q: want a name, a folder, or name=folder", arg)
 	}
 	s, err := f.find(what)
-	if err == nil {
-		s = f.withNetworks(s, baselines.Networks(what))
-	}
 	if err != nil || name == "" {
 		return s, err
 	}

@@ -28,15 +28,13 @@ type Policy struct {
 
 	Learned  *agents.Policy         // nil unless the policy is a team of agents
 	Central  *agents.Central        // nil unless the policy is a central controller that was trained with other software
-	Networks []string               // folders of the networks of run times that the policy reads
-	Training checkpoints.Provenance // of a learned policy; its Seen also has what the networks were fitted on
+	Training checkpoints.Provenance // of a learned policy
 	Folder   string                 // that the policy was read from; "" for a policy that comes with the program
 	Run      string                 // folder of the run that trained it; "" if unknown
 }
 
-// Trained reports whether the policy, or a network that it reads, was trained on jobs before. Training.Seen says which, if that
-// is known.
-func (p *Policy) Trained() bool { return p.Learned != nil || p.Central != nil || len(p.Networks) > 0 }
+// Trained reports whether the policy was trained on jobs before. Training.Seen says which, if that is known.
+func (p *Policy) Trained() bool { return p.Learned != nil || p.Central != nil }
 
 // Same reports whether both policies do the same, whatever their names.
 func (p *Policy) Same(as *Policy) bool {

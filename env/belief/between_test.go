@@ -12,12 +12,8 @@ import (
 // TestBetween checks that the change of speed from the configuration that a job asked for is its speed, that there is none from a
 // configuration to itself, and that the way back is the inverse.
 func TestBetween(t *testing.T) {
-	random := speedNetwork(4, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		c, l := newToy(t, 7), NewSpeeds(true)
-		if rapid.Bool().Draw(t, "network") {
-			l = NewLearnedSpeeds(random)
-		}
 		drawReadings(t, c, l)
 		spec := drawSpec(t)
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*(1+math.Abs(a)) }

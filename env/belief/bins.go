@@ -2,7 +2,6 @@ package belief
 
 import (
 	"math/bits"
-	"slices"
 	"time"
 )
 
@@ -39,9 +38,6 @@ var starts, widths = func() (lo [Bins]float64, w [open]float64) {
 	}
 	return lo, w
 }()
-
-// Edges returns the lower edges of the bins, in ascending order from 0. A bin contains its lower edge.
-func Edges() []time.Duration { return slices.Clone(edges[:Bins]) }
 
 // step returns the index of the last edge that the age has reached.
 func step(age time.Duration) int {

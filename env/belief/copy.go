@@ -3,14 +3,10 @@ package belief
 import "slices"
 
 // Copy returns a learner of a kind that has learned the same and is independent of l: an Age learner from a History is as if it
-// had learned from the same jobs itself. Nothing is copied that only a network uses, which corrects the predictions of the copy
-// unless it is nil. Copying takes time linear in the number of sets of similar jobs. Several goroutines may copy a learner that
-// nobody uses otherwise.
-func (l *Learner) Copy(kind Kind, by Rank, net *Network) *Learner {
+// had learned from the same jobs itself. Copying takes time linear in the number of sets of similar jobs. Several goroutines may
+// copy a learner that nobody uses otherwise.
+func (l *Learner) Copy(kind Kind, by Rank) *Learner {
 	c := New(kind, by)
-	if net != nil {
-		c = NewLearned(net, by)
-	}
 	c.ended = l.ended
 	own := make([]set, 0, len(l.sets))
 	for k, s := range l.sets {
@@ -22,13 +18,13 @@ func (l *Learner) Copy(kind Kind, by Rank, net *Network) *Learner {
 	return c
 }
 
-// Copy returns a belief that has learned the same and is independent of l. The network corrects it, unless it is nil. What l has
-// computed for later calls with the same network is not computed again. Copying takes time linear in the number of jobs and
-// circles. Several goroutines may copy a belief that nobody uses otherwise.
-func (l *Speeds) Copy(net *SpeedNetwork) *Speeds {
+// Copy returns a belief that has learned the same and is independent of l. What l has computed for later calls is not computed
+// again. Copying takes time linear in the number of jobs and circles. Several goroutines may copy a belief that nobody uses
+// otherwise.
+func (l *Speeds) Copy() *Speeds {
 	c := *l
 	c.types = append([]string(nil), l.types...)
-	c.ids, c.net, c.corrector = nil, net, speedCorrector{}
+	c.ids = nil
 	c.circles = make(map[circle]*evidence, len(l.circles))
 	for k, e := range l.circles {
 		own := *e
@@ -53,9 +49,6 @@ func (l *Speeds) Copy(net *SpeedNetwork) *Speeds {
 	for k, b := range l.beliefs {
 		own := *b // its coefficients never change
 		c.beliefs[k] = &own
-	}
-	if net != l.net {
-		c.doubt()
 	}
 	return &c
 }

@@ -4,9 +4,8 @@
 //
 // A Distribution is a belief about the run time of one job. It has the probability of each bin of run time, and answers what it
 // implies about a job that has run for some time without ending. A Learner computes the distributions of jobs from the jobs that
-// have ended, and summarises each as one remaining time by which schedulers can order jobs. A Network, which package
-// train/runtimes fits, can correct the distributions by what else is known of a job. Run time here is work: the time that the job
-// runs at the speed that it has as requested.
+// have ended, and summarises each as one remaining time by which schedulers can order jobs. Run time here is work: the time that
+// the job runs at the speed that it has as requested.
 //
 // Speeds is a belief about the speed of jobs in each configuration, relative to that in which they run as requested. It is a
 // cluster.Profile, so that placers can decide by it.

@@ -18,8 +18,8 @@ import (
 // day, no job of two days can have ended. Two things limit the error: what is asked is conditional on the age of the job, and
 // beyond the run times seen so far the prior takes over.
 //
-// Predictions depend only on the calls of Ended (or Restore), with a network also of Arrived and Runs, and on their order. A
-// Learner takes at most about 10 MB of memory. It is not safe for concurrent use.
+// Predictions depend only on the calls of Ended (or Restore) and on their order. A Learner takes at most about 10 MB of memory. It
+// is not safe for concurrent use.
 type Learner struct {
 	kind   Kind
 	by     Rank
@@ -29,11 +29,6 @@ type Learner struct {
 	views  map[who]*view // distributions computed so far
 	asked  who           // what was known of the job asked about last, and its view
 	last   *view
-
-	net       *Network // corrects predictions; nil for none, and then the fields below are not used
-	corrector corrector
-	live      map[*cluster.JobSpec]*live
-	users     map[string]*user
 }
 
 // Kind says what a learner knows of a job besides its age.
@@ -99,7 +94,6 @@ func (l *Learner) who(spec *cluster.JobSpec) who {
 // Ended learns that a job has ended after it had run for the given time in all. It keeps no reference to the spec.
 func (l *Learner) Ended(spec *cluster.JobSpec, ran time.Duration) {
 	l.ended++
-	l.gone(spec, ran)
 	w := l.who(spec)
 	named := names.OK(w.user)
 	bin := min(step(ran), open)
@@ -144,11 +138,6 @@ type view struct {
 func (l *Learner) Of(spec *cluster.JobSpec) *Distribution { return &l.of(spec).Distribution }
 
 func (l *Learner) of(spec *cluster.JobSpec) *answered {
-	if l.net != nil {
-		if j := l.live[spec]; j != nil {
-			return l.corrected(j)
-		}
-	}
 	return &l.view(l.who(spec)).answered
 }
 

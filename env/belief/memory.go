@@ -48,15 +48,15 @@ func NewMemory() *Memory {
 }
 
 // Times returns a learner that has learned what the memory has: see Learner.Copy.
-func (m *Memory) Times(kind Kind, by Rank, net *Network) *Learner { return m.times.Copy(kind, by, net) }
+func (m *Memory) Times(kind Kind, by Rank) *Learner { return m.times.Copy(kind, by) }
 
 // Speeds returns a belief about speeds that has learned what the memory has: see Speeds.Copy.
-func (m *Memory) Speeds(net *SpeedNetwork) *Speeds { return m.speeds.Copy(net) }
+func (m *Memory) Speeds() *Speeds { return m.speeds.Copy() }
 
 // Copy returns a memory that has learned the same, and has seen the same last state.
 func (m *Memory) Copy() *Memory {
 	return &Memory{
-		times: m.times.Copy(History, Gittins, nil), speeds: m.speeds.Copy(nil), hash: sha256.New(), digest: m.digest,
+		times: m.times.Copy(History, Gittins), speeds: m.speeds.Copy(), hash: sha256.New(), digest: m.digest,
 		lastState: m.lastState, restored: m.restored,
 	}
 }

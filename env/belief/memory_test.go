@@ -25,7 +25,7 @@ func TestCopiesAreEqualAndIndependent(t *testing.T) {
 			speeds.Of(&c.View, &drawn, &at)
 		}
 		before := saveOf(speeds)
-		copied := speeds.Copy(nil)
+		copied := speeds.Copy()
 		mean, sd := speeds.Of(&c.View, &drawn, &at)
 		if m, s := copied.Of(&c.View, &drawn, &at); m != mean || s != sd {
 			t.Fatalf("mean %v and deviation %v, of the copy %v and %v", mean, sd, m, s)
@@ -42,10 +42,10 @@ func TestCopiesAreEqualAndIndependent(t *testing.T) {
 			age.Ended(j, ran)
 		}
 		was := times.Save()
-		if got := times.Copy(Age, Mean, nil); !bytes.Equal(got.Save(), age.Save()) {
+		if got := times.Copy(Age, Mean); !bytes.Equal(got.Save(), age.Save()) {
 			t.Fatalf("%s\nwant\n%s", got.Save(), age.Save())
 		}
-		more := times.Copy(History, Mean, nil)
+		more := times.Copy(History, Mean)
 		if j := drawJob(t); *more.Of(j) != *times.Of(j) || !bytes.Equal(more.Save(), was) {
 			t.Fatalf("%s\nwas copied as\n%s", was, more.Save())
 		}
@@ -57,7 +57,7 @@ func TestCopiesAreEqualAndIndependent(t *testing.T) {
 }
 
 // saveOf returns the text of a belief and keeps what it has computed.
-func saveOf(l *Speeds) []byte { return l.Copy(nil).Save() }
+func saveOf(l *Speeds) []byte { return l.Copy().Save() }
 
 // site is a cluster whose states a memory sees. It has the servers a and b.
 type site struct {

@@ -25,7 +25,7 @@ const MaxMemory = maxText + maxSpeeds + maxLast
 func (m *Memory) Save() []byte {
 	b := fmt.Appendf(nil, "{\"format\":%q,\"version\":%d,\n\"run_times\":", MemoryFormat, version)
 	b = append(append(b, bytes.TrimSpace(m.times.Save())...), ",\n\"speeds\":"...)
-	b = append(b, bytes.TrimSpace(m.speeds.Copy(nil).Save())...) // saving clears what the belief has computed
+	b = append(b, bytes.TrimSpace(m.speeds.Copy().Save())...) // saving clears what the belief has computed
 	return append(m.lastState.append(b), "}\n"...)
 }
 

@@ -19,9 +19,6 @@ type coefficients struct {
 	mean       vector  // sensible
 	covariance matrix  // before they were made sensible
 	apart      float64 // see measured.apart
-
-	by    [4]vector     // means before and after each circle was learned from, not made sensible
-	wider *speedFactors // by which a network widens intervals; nil without one
 }
 
 // asked identifies what a belief depends on: the kind of job, and its request as far as the prior depends on it.
@@ -97,7 +94,6 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	mean, sd := l.prior(key.cpuMilli, key.workers)
 	b.coefficients = &coefficients{covariance: correlated(&sd)}
 	v := &b.covariance
-	b.by[0] = mean
 	so, widened := 0.0, 0.0
 	for i, e := range j.known {
 		if i < len(j.circles) {
@@ -108,7 +104,6 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 			widened = so
 			e.settled.update(&mean, v)
 		}
-		b.by[i+1] = mean
 	}
 	v.widen(jobsApart - widened)
 	for i := range j.settled {
@@ -116,7 +111,6 @@ func (l *Speeds) infer(j *measured, key asked, b *believed) {
 	}
 	sensible(&mean, v)
 	b.mean, b.apart = mean, j.apart()
-	l.correct(j, key, b)
 }
 
 // widen adds the variances in deviation, times a weight.

@@ -32,8 +32,6 @@ func (l *Learner) Restore(text []byte) error {
 	}
 	l.ended, l.sets = p.ended, p.sets
 	clear(l.views)
-	clear(l.live)
-	clear(l.users)
 	l.last = nil
 	return nil
 }

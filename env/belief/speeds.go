@@ -39,9 +39,6 @@ type Speeds struct {
 	width   float64         // logarithm of the factor on the standard deviations, see judge
 	ids     []cluster.JobID // scratch of Observe
 	made    int             // number of times that circles or their evidence were made or forgotten
-
-	net       *SpeedNetwork // corrects beliefs; nil for none
-	corrector speedCorrector
 }
 
 // NewSpeeds returns a belief that has seen no reading. If learns is true, it begins with what published profiles of models say on
@@ -277,14 +274,12 @@ func (l *Speeds) next(s *cluster.View, j *measured, c *cluster.Configuration) (x
 // interval returns the mean and the standard deviation of the effects x of a job together with an independent number of the given
 // mean and variance.
 func (l *Speeds) interval(spec *cluster.JobSpec, x *vector, mean, variance float64) (float64, float64) {
-	widen := 1.0
 	if *x != (vector{}) {
 		b := l.of(l.job(spec), spec)
 		mean += x.times(&b.mean)
 		variance += b.variance(x)
-		widen = b.widen(x, variance)
 	}
-	return min(max(mean, slowest), fastest), math.Exp(l.width) * math.Sqrt(max(variance, 0)) * widen
+	return min(max(mean, slowest), fastest), math.Exp(l.width) * math.Sqrt(max(variance, 0))
 }
 
 // Bounds of the logarithm of a speed.

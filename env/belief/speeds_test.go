@@ -100,15 +100,20 @@ func drawReadings(t *rapid.T, c *toy, all ...*Speeds) {
 	}
 }
 
+// ask asks about a job of the toy, or one that is drawn.
+func ask(t *rapid.T, c *toy) (*cluster.JobSpec, cluster.Configuration) {
+	spec := drawSpec(t)
+	if c.n > 0 {
+		spec = *c.Spec(cluster.JobID(rapid.IntRange(0, int(c.n)-1).Draw(t, "asked job")))
+	}
+	return &spec, drawConfiguration(t)
+}
+
 // TestSpeedsAreSensible checks that whatever was read, a job as it asked has speed 1, that more CPU never makes it slower, that each
 // further core brings less, and that less memory than it asked for does not pay.
 func TestSpeedsAreSensible(t *testing.T) {
-	random := speedNetwork(4, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		c, l := newToy(t, 7), NewSpeeds(rapid.IntRange(0, 9).Draw(t, "learns") > 0)
-		if rapid.Bool().Draw(t, "network") {
-			l = NewLearnedSpeeds(random)
-		}
 		drawReadings(t, c, l)
 		spec := drawSpec(t)
 		if c.n > 0 && rapid.Bool().Draw(t, "read before") {

@@ -112,11 +112,8 @@ var nothingTold = []string{
 	"readings.interval=5m", "readings.noise=0.05",
 }
 
-// Untold returns the name of the scenario that differs from a built-in one in that its schedulers are told nothing of run times,
-// speeds and models. It has no name of its own in Names and Families.
-func Untold(name string) string { return strings.TrimSuffix(name, "-v1") + untold }
-
-// tellNothing returns the name from which Untold makes the given one. ok is false if there is none.
+// tellNothing returns the name of the built-in scenario from which the given one differs in that its schedulers are told nothing of
+// run times, speeds and models, and which has no name of its own in Names and Families. ok is false if it is none of these.
 func tellNothing(name string) (base string, ok bool) {
 	base, ok = strings.CutSuffix(name, untold)
 	return base + "-v1", ok

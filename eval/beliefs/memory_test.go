@@ -77,7 +77,7 @@ func TestStatesTeachWhatTheLogDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Learn(&state.View, nil)
-		learned := m.Times(belief.History, belief.Mean, nil)
+		learned := m.Times(belief.History, belief.Mean)
 		for _, spec := range ended {
 			lo, is, hi := least.Of(spec).Mean(0).Seconds(), learned.Of(spec).Mean(0).Seconds(), most.Of(spec).Mean(0).Seconds()
 			if is < .99*lo || is > 1.01*hi {

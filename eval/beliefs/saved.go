@@ -25,8 +25,8 @@ func Teach(m *belief.Memory, log *sim.Log) error {
 // Saved returns what a memory has learned, without any job. The cluster has servers of eight GPUs of each type that was measured.
 func Saved(m *belief.Memory, kind belief.Kind) (*Beliefs, error) {
 	b := &Beliefs{
-		kind: kind, all: m.Times(belief.Age, belief.Gittins, nil), times: m.Times(kind, belief.Gittins, nil), speeds: m.Speeds(nil),
-		saved: &saved{int(m.Ended()), m.Times(belief.History, belief.Gittins, nil).Known()},
+		kind: kind, all: m.Times(belief.Age, belief.Gittins), times: m.Times(kind, belief.Gittins), speeds: m.Speeds(),
+		saved: &saved{int(m.Ended()), m.Times(belief.History, belief.Gittins).Known()},
 	}
 	spec := cluster.Uniform(1, 8)
 	for i, name := range b.speeds.Types() {

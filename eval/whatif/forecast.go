@@ -24,7 +24,7 @@ func (f *Production) Forecast(
 ) (all []decide.Start, err error) {
 	var times *belief.Learner
 	if learned != nil {
-		times = learned.Times(belief.History, belief.Gittins, nil)
+		times = learned.Times(belief.History, belief.Gittins)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -87,7 +87,7 @@ func (m *Meter) Measure(ctx context.Context, e *sim.Episode, seed uint64) (c Cov
 			m.calibration.correct(&s.State().View, nil)
 			continue
 		}
-		starts, err := m.draw(ctx, &s.State().View, p, m.learned.Times(belief.History, belief.Gittins, nil))
+		starts, err := m.draw(ctx, &s.State().View, p, m.learned.Times(belief.History, belief.Gittins))
 		if err != nil {
 			return c, err
 		}

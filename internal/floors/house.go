@@ -95,7 +95,6 @@ func house() rules {
 			{3, "env/sim", "moves a cluster through time, writes the event log, replays and forks"},
 			{3, "placement", "where a job starts and with how much: best fit, packing, tuning, the menu"},
 			{3, "baselines/predict", "predictors of iterations"},
-			{3, "train/ensemble", "fits the members of a network, and resumes a fit exactly"},
 
 			{4, "env/scenario", "scenario files, and the episodes that they deal out"},
 			{4, "env/sim/simtest", "tests: small episodes, drawn and played"},
@@ -120,8 +119,6 @@ func house() rules {
 			{8, "agents/export", "writes the team's bundle, with its network as an ONNX model"},
 			{8, "agents/learn", "the team's network and objectives as a Gorgonia graph"},
 			{8, "train/critic", "the critic of training by PPO: a network that estimates what the team will save"},
-			{8, "train/runtimes", "fits the network that predicts run times"},
-			{8, "train/speeds", "fits the network that predicts speeds, on clusters that it draws"},
 			{8, "policy", "policies by name: baselines, bundles, runs; their priors, weights and what they were trained on"},
 
 			{9, "train", "episodes, labels, updates, checkpoints of a run, metrics"},
@@ -150,9 +147,8 @@ func house() rules {
 			{12, "cmd/clustergym", "the program: it runs cli.Main"},
 		},
 		Fences: []fence{{
-			Module: "gorgonia.org",
-			Direct: []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/critic", "train/runtimes",
-				"train/speeds"},
+			Module:  "gorgonia.org",
+			Direct:  []string{"internal/graphop", "attention/graph", "coordgraph/graph", "agents/learn", "train/critic"},
 			Through: []string{"train", "cli", "cmd/clustergym"},
 		}, {
 			Module:  "github.com/nats-io",
