@@ -69,7 +69,7 @@ A policy is a baseline (see baselines ls), prior, released, which comes with the
 or of a run, whose best weights are used; name=folder sets its name in the tables. prior is that of the first learned policy
 in the list. With the option predictor=fitted, as in a-srpt:predictor=fitted, a policy first trains a random forest on the
 training split of each scenario, as predictor fit does; all its cases there use that forest. The command refuses to evaluate a
-policy on jobs that it, or a network of beliefs that it reads, was trained or selected on, unless --allow-overlap is given.
+policy on jobs that it was trained or selected on, unless --allow-overlap is given.
 
 A gate is a YAML file of bounds, each with its reason:
 
