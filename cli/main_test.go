@@ -221,7 +221,6 @@ func TestCompletionOffersNames(t *testing.T) {
 		{[]string{"eval", "--set", ""}, "cluster.servers="},
 		{[]string{"train", "--set", ""}, "scenario.cluster.servers="},
 		{[]string{"train", "--set", "train.k"}, "train.keep=\tHow many checkpoints stay on disk."},
-		{[]string{"train", "beliefs", "--set", ""}, "beliefs.seed="},
 		{[]string{"scenario", "describe", "--set", ""}, "estimates.kind="},
 		{[]string{"eval", "--scenario", "venus-contended-v1,loan"}, "venus-contended-v1,loaning-small-v1"},
 		{[]string{""}, "whatif\tForecast a cluster under another policy or on other servers"},
