@@ -1,4 +1,3 @@
 package env
 
-type Recorder = recorder
 type TimeLimit = timeLimit

@@ -117,22 +117,20 @@ func TestOrderCheck(t *testing.T) {
 
 // TestAsFindsWrappers checks that As finds every wrapper from the outside, and the environment inside all of them.
 func TestAsFindsWrappers(t *testing.T) {
-	n, err := env.NewNormalisedReward(env.NewVisible(small(t, nil), env.SameRack), time.Hour)
+	n, err := env.NewNormalisedReward(small(t, nil), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := env.NewMessages(env.NewRecorder(env.NewStatistics(n), &full{0}), 1)
+	l, err := env.NewTimeLimit(env.NewStatistics(n), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := env.NewOrderCheck(m)
+	e := env.NewOrderCheck(l)
 	_, a := env.As[*env.Statistics](e)
-	_, b := env.As[*env.Visible](e)
+	_, b := env.As[*env.TimeLimit](e)
 	_, c := env.As[*env.NormalisedReward](e)
-	_, d := env.As[*env.Recorder](e)
-	_, f := env.As[*env.Messages](e)
-	_, g := env.As[*env.Cluster](e)
-	if !a || !b || !c || !d || !f || !g {
-		t.Error(a, b, c, d, f, g)
+	_, d := env.As[*env.Cluster](e)
+	if !a || !b || !c || !d {
+		t.Error(a, b, c, d)
 	}
 }
