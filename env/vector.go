@@ -92,15 +92,6 @@ func NewVector(envs []Env, mode Autoreset, workers int) (*Vector, error) {
 	return v, nil
 }
 
-// Seeds derives the seeds of n environments from one seed. The seed of environment i does not depend on n.
-func Seeds(base uint64, n int) []uint64 {
-	seeds := make([]uint64, n)
-	for i := range seeds {
-		seeds[i] = rng.Derive(base, "environment", strconv.Itoa(i))
-	}
-	return seeds
-}
-
 // EpisodeSeed returns the seed of an environment's n-th episode, from 0, after Vector.Reset gave the environment seed. Episode 0
 // has seed itself; the seeds of later episodes depend only on seed and n. Equal seeds therefore give an environment equal
 // sequences of episodes, whatever the other environments play.
@@ -116,9 +107,6 @@ func (v *Vector) Spec(i int) game.Spec { return v.members[i].env.Spec() }
 
 // Len returns the number of environments.
 func (v *Vector) Len() int { return len(v.members) }
-
-// Seed returns the seed of environment i's present episode.
-func (v *Vector) Seed(i int) uint64 { return EpisodeSeed(v.Episode(i)) }
 
 // Episode returns the seed that a reset gave environment i, and how many episodes have ended since: the arguments of EpisodeSeed.
 func (v *Vector) Episode(i int) (seed, n uint64) { return v.members[i].seed, v.members[i].episode }

@@ -516,12 +516,12 @@ func TestEveryNumberIsAQuantity(t *testing.T) {
 		}
 		var told []string
 		for _, q := range Quantities() {
-			switch q.value(&m) {
+			switch q.get(&m) {
 			case 7:
 				told = append(told, q.Key)
 			case 0:
 			default:
-				t.Errorf("%s is %v if %s is 7", q.Key, q.value(&m), key)
+				t.Errorf("%s is %v if %s is 7", q.Key, q.get(&m), key)
 			}
 		}
 		if slices.Contains(apart, key) {

@@ -4,18 +4,15 @@ import "slices"
 
 // Quantity is one of the metrics by which policies are compared.
 type Quantity struct {
-	Key    string // its key in the JSON of Metrics
-	Label  string // the heading of its column
-	Unit   string // "" for a count; "%" for a fraction, shown times 100
-	Higher bool   // whether higher values are better
-	Main   bool   // whether tables show it at once; other quantities are shown on request
-	About  string // an explanation in one sentence
-	get    func(*Metrics) float64
-	rare   bool // whether tables omit it if it is 0 for all policies
+	Key    string                 // its key in the JSON of Metrics
+	Label  string                 // the heading of its column
+	Unit   string                 // "" for a count; "%" for a fraction, shown times 100
+	Higher bool                   // whether higher values are better
+	Main   bool                   // whether tables show it at once; other quantities are shown on request
+	About  string                 // an explanation in one sentence
+	get    func(*Metrics) float64 // its value for an episode, in Unit; for a quantity in % a fraction
+	rare   bool                   // whether tables omit it if it is 0 for all policies
 }
-
-// value returns the quantity's value for an episode, in Unit; for a quantity in % it returns a fraction.
-func (q Quantity) value(m *Metrics) float64 { return q.get(m) }
 
 // arrow returns an arrow in the direction of better values.
 func (q Quantity) arrow() string {

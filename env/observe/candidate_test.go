@@ -49,7 +49,7 @@ func TestCandidatesPointToTheirJobs(t *testing.T) {
 }
 
 func TestCandidateFeaturesHaveNames(t *testing.T) {
-	seen, features := map[string]bool{}, observe.NewStandard().Spec().Candidate
+	seen, features := map[string]bool{}, new(observe.Standard).Spec().Candidate
 	for i, f := range features {
 		if f.Name == "" || seen[f.Name] || f.Unit == "" || f.Min >= f.Max {
 			t.Errorf("feature %d is %+v", i, f)
@@ -83,7 +83,7 @@ func TestImpossibleCandidatesAreNamed(t *testing.T) {
 			s := g.build(t)
 			tx, before := s.Begin(nil), simtest.Portray(&s.View)
 			list := []candidates.Candidate{candidate(candidates.Own, a, g.place(a, 0, 2)), c.tries}
-			err := observe.NewStandard().Encode(tx, list, &observe.Observation{})
+			err := new(observe.Standard).Encode(tx, list, &observe.Observation{})
 			if !errors.Is(err, cluster.ErrInfeasible) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that is infeasible and says %q", err, c.want)
 			}
@@ -92,7 +92,7 @@ func TestImpossibleCandidatesAreNamed(t *testing.T) {
 			}
 		})
 	}
-	err := observe.NewStandard().Encode(g.build(t).Begin(nil), []candidates.Candidate{{Kind: 99, Job: -1}}, &observe.Observation{})
+	err := new(observe.Standard).Encode(g.build(t).Begin(nil), []candidates.Candidate{{Kind: 99, Job: -1}}, &observe.Observation{})
 	if err == nil || !strings.Contains(err.Error(), "kind(99)") {
 		t.Errorf("error %v, want one about kind(99)", err)
 	}

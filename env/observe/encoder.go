@@ -43,9 +43,6 @@ type Standard struct {
 
 var _ Encoder = (*Standard)(nil)
 
-// NewStandard returns the standard encoder with its defaults.
-func NewStandard() *Standard { return &Standard{} }
-
 // Spec implements Encoder.
 func (e *Standard) Spec() Spec {
 	if e.Window == 0 {

@@ -17,7 +17,7 @@ const featuresFile = "testdata/features.txt"
 // candidates have not changed.
 func TestPinsOfFeatures(t *testing.T) {
 	var b strings.Builder
-	spec := observe.NewStandard().Spec()
+	spec := new(observe.Standard).Spec()
 	for _, table := range []struct {
 		name string
 		list []observe.Feature
