@@ -47,21 +47,27 @@ func parseIntervals(r *Reader, row *row) (Job, verdict, error) {
 	j.Workers = row.number("gpu_num", 0, maxWorkers)
 	j.Request.GPUMilli = cluster.WholeGPU
 	cpus := row.milli("cpu_num", 0, maxMilli)
-	switch s := row.get("new_status"); s {
-	case "Pass":
-		j.Status = Passed
-	case "Failed":
-		j.Status = Failed
-	case "Killed":
-		j.Status = Killed
-	default:
-		row.bad("new_status", s, "Pass, Failed or Killed")
-	}
+	j.Status = row.phillyStatus("new_status")
 	if j.Workers == 0 {
 		return j, isCPUOnly, nil
 	}
 	j.Request.CPUMilli = int32(cpus / int64(j.Workers))
 	return j, isJob, nil
+}
+
+// phillyStatus reads how a job ended, in Philly's words.
+func (r *row) phillyStatus(column string) Status {
+	s := r.get(column)
+	switch s {
+	case "Pass":
+		return Passed
+	case "Failed":
+		return Failed
+	case "Killed":
+		return Killed
+	}
+	r.bad(column, s, "Pass, Failed or Killed")
+	return Unknown
 }
 
 // parseKalos reads an Acme Kalos job from the columns that the fork invented: the duration is num_iteration times half a second,

@@ -130,16 +130,7 @@ func orNull(r *strictjson.Reader) string {
 func parsePhillyLog(r *Reader, row *row) (Job, verdict, error) {
 	var j Job
 	j.Name, j.User, j.Tenant = row.id("jobid"), row.text("user"), row.text("vc")
-	switch s := row.get("status"); s {
-	case "Pass":
-		j.Status = Passed
-	case "Failed":
-		j.Status = Failed
-	case "Killed":
-		j.Status = Killed
-	default:
-		row.bad("status", s, "Pass, Failed or Killed")
-	}
+	j.Status = row.phillyStatus("status")
 	submit, known := r.instant(row, "submitted_time")
 	j.Submit = submit
 	j.Request.GPUMilli = cluster.WholeGPU
