@@ -14,24 +14,6 @@ import (
 // endless is more choices than a decision about a few jobs can have.
 const endless = 200
 
-// witness is a base that records which jobs it proposed to start when it was last asked.
-type witness struct {
-	cluster.Scheduler
-	starts *[]cluster.JobID
-}
-
-func (w witness) Schedule(tx *cluster.Txn) error {
-	mark := tx.Mark()
-	*w.starts = (*w.starts)[:0]
-	err := w.Scheduler.Schedule(tx)
-	for _, o := range tx.Ops()[mark:] {
-		if o.Kind == cluster.OpPlace {
-			*w.starts = append(*w.starts, o.Job)
-		}
-	}
-	return err
-}
-
 // TestHoldBoundsHowLongAJobIsKept checks that a judge that only waits, reserves and vetoes keeps a job from a start that the base
 // proposes for at most Hold.
 func TestHoldBoundsHowLongAJobIsKept(t *testing.T) {
@@ -45,7 +27,7 @@ func TestHoldBoundsHowLongAJobIsKept(t *testing.T) {
 		c := usual(t, base, func(c *candidates.Config) {
 			c.Items, c.Hold = 20, time.Duration(rapid.SampledFrom([]int{60, 900, 7200}).Draw(t, "hold"))*time.Second
 			inner := c.Base
-			c.Base = func() cluster.Scheduler { return witness{inner(), &starts} }
+			c.Base = func() cluster.Scheduler { return simtest.Witness{Scheduler: inner(), Starts: &starts} }
 		})
 		rank := rapid.Permutation([]candidates.Kind{candidates.Wait, candidates.Stop, candidates.Reserve, candidates.Gather, candidates.Veto}).Draw(t, "taste")
 		choices := 0

@@ -163,24 +163,6 @@ func TestMaskedActionsChangeNothing(t *testing.T) {
 	enough(t, "masked actions", tried, 1000)
 }
 
-// witness is a prior that records which jobs it proposed to start when it was last asked.
-type witness struct {
-	cluster.Scheduler
-	starts *[]cluster.JobID
-}
-
-func (w witness) Schedule(tx *cluster.Txn) error {
-	mark := tx.Mark()
-	*w.starts = (*w.starts)[:0]
-	err := w.Scheduler.Schedule(tx)
-	for _, o := range tx.Ops()[mark:] {
-		if o.Kind == cluster.OpPlace {
-			*w.starts = append(*w.starts, o.Job)
-		}
-	}
-	return err
-}
-
 // TestPlayNeedsARound checks that Play returns an error without one action per agent, and without a round.
 func TestPlayNeedsARound(t *testing.T) {
 	g, tx := opened(t)
@@ -211,7 +193,7 @@ func TestPassingStarvesNobody(t *testing.T) {
 		c, e := drawGame(t), simtest.Draw(t)
 		var proposed []cluster.JobID
 		inner := c.Review.Base
-		c.Review.Base = func() cluster.Scheduler { return witness{inner(), &proposed} }
+		c.Review.Base = func() cluster.Scheduler { return simtest.Witness{Scheduler: inner(), Starts: &proposed} }
 		since := map[cluster.JobID]time.Duration{}
 		m := &match{act: func(_ *cluster.Txn, _ *game.Round, joint []game.Action) {
 			clear(joint)
