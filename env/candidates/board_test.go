@@ -44,28 +44,7 @@ func drawBoard(t *rapid.T, base string) candidates.Config {
 
 // TestTheBaseGoesOnBesideABoard checks that always taking the first candidate of a board reproduces the base, byte for byte, with
 // any rivals.
-func TestTheBaseGoesOnBesideABoard(t *testing.T) {
-	choices := 0
-	names := bases()
-	simtest.Many(t, 600, func(t *rapid.T) {
-		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
-		plain, err := baselines.New(base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), plain))
-		j := &judge{choose: func(*cluster.Txn, []candidates.Candidate) (int, error) {
-			choices++
-			return 0, nil
-		}}
-		if got := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), candidates.New("board", drawBoard(t, base), j))); got != want {
-			t.Fatalf("%s beside a board:\n%s\nalone:\n%s", base, got, want)
-		}
-	})
-	if choices < 500 {
-		t.Errorf("%d choices in all, want 500 or more", choices)
-	}
-}
+func TestTheBaseGoesOnBesideABoard(t *testing.T) { goesOnAsIfAlone(t, 600, drawBoard) }
 
 // TestPartsInAnotherOrder checks that, if parts of the base's proposal are taken in another order and the rest no longer fits,
 // the base sees the new state and starts the rest later.

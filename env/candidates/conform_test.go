@@ -29,10 +29,13 @@ func drawReview(t *rapid.T, base string) candidates.Config {
 
 // TestTheBaseGoesOnAsIfAlone checks that, if the judge always takes the base's own candidate, the log is that of the base alone,
 // byte for byte.
-func TestTheBaseGoesOnAsIfAlone(t *testing.T) {
+func TestTheBaseGoesOnAsIfAlone(t *testing.T) { goesOnAsIfAlone(t, 1000, drawReview) }
+
+// goesOnAsIfAlone checks this under drawn settings, and that there are choices.
+func goesOnAsIfAlone(t *testing.T, times int, draw func(t *rapid.T, base string) candidates.Config) {
 	choices := 0
 	names := bases()
-	simtest.Many(t, 1000, func(t *rapid.T) {
+	simtest.Many(t, times, func(t *rapid.T) {
 		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
 		plain, err := baselines.New(base)
 		if err != nil {
@@ -43,7 +46,7 @@ func TestTheBaseGoesOnAsIfAlone(t *testing.T) {
 			choices++
 			return 0, nil
 		}}
-		if got := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), candidates.New("reviewed", drawReview(t, base), j))); got != want {
+		if got := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), candidates.New("reviewed", draw(t, base), j))); got != want {
 			t.Fatalf("%s under review:\n%s\nalone:\n%s", base, got, want)
 		}
 	})
