@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"github.com/clustergym/clustergym/policy"
@@ -31,16 +32,8 @@ func policies(names ...string) []policy.Policy {
 
 func smallPlan(t testing.TB, names ...string) Plan {
 	t.Helper()
-	s, err := scenario.Load("embedded-small-v1", "workload.jobs=600", "workload.load=60", "window.arrivals=40",
-		"cluster.servers=4",
-		"estimates.kind=noisy", "estimates.sigma=0.5", "seeds=[1, 2]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=600", "workload.load=60", "window.arrivals=40",
+		"cluster.servers=4", "estimates.kind=noisy", "estimates.sigma=0.5", "seeds=[1, 2]")
 	plan, err := newPlan(src, scenario.Test, nil, policies(names...))
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -80,15 +81,7 @@ window: {arrivals: 40, train: [0.1, 0.85], validation: [0.85, 0.95], test: [0, 0
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.Load(path, set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return src
+	return scenariotest.Open(t, path, set)
 }
 
 // TestFitSeesOnlyTheTrainingSplit checks that any change to the jobs of other splits leaves the bytes of the fitted predictor as
@@ -132,14 +125,7 @@ func TestFitNeverSeesJobsOfWindows(t *testing.T) {
 		{"window.arrivals=0", "window.duration=30m"},
 		{"window.train=[0.5,0.9]", "window.validation=[0.9,1]", "window.test=[0,0.5]"},
 	} {
-		s, err := scenario.Load("embedded-small-v1", append([]string{"workload.jobs=1500", "window.arrivals=50"}, sets...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		src, err := s.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := scenariotest.Open(t, "embedded-small-v1", append([]string{"workload.jobs=1500", "window.arrivals=50"}, sets...)...)
 		past := newPast(src)
 		jobs := past.jobs
 		seen := map[string]bool{}
@@ -273,14 +259,7 @@ func TestPlansThatCannotBeFitted(t *testing.T) {
 		{"the training windows", t.Context(), "window.warm=0", scenario.Train, func(*Plan) {},
 			"policy a-srpt:predictor=fitted was trained or chosen on jobs of train of embedded-small-v1 ("},
 	} {
-		s, err := scenario.Load("embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", c.set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		src, err := s.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", c.set)
 		plan, err := newPlan(src, c.split, nil, found(t, "las", "a-srpt:predictor=fitted"))
 		if err != nil {
 			t.Fatal(err)
@@ -310,14 +289,7 @@ func TestCancelledFitIsNotKept(t *testing.T) {
 // TestLearnedWithoutForest checks that policies that only learn run times are fitted on training splits that are too short for a
 // forest, and that all cases of a suite share one learner of each kind.
 func TestLearnedWithoutForest(t *testing.T) {
-	s, err := scenario.Load("embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", "window.train=[0,0.1]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", "window.train=[0,0.1]")
 	names := []string{"sjf+know:seen=training", "srsf+know:seen=training:by=mean", "sjf+know:seen=training:time=history"}
 	plan, err := newPlan(src, scenario.Test, nil, found(t, names...))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints/released"
-	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
 )
 
@@ -56,18 +56,7 @@ func TestReleasedPolicyDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.Load("embedded-small-v1", "window.arrivals=60")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := src.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := scenariotest.Episode(t, "embedded-small-v1", "window.arrivals=60")
 	run, err := e.New()
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/bench"
 	"github.com/clustergym/clustergym/internal/sharedtest"
@@ -247,14 +248,7 @@ func taskOf(t testing.TB, names ...string) []bench.Task {
 // TestPlayRefusesTheTrained checks that a policy that was trained on the jobs of a task is refused.
 func TestPlayRefusesTheTrained(t *testing.T) {
 	tasks := open(t, "embedded-small-v1")
-	s, err := scenario.Load("embedded-small-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := scenariotest.Open(t, "embedded-small-v1")
 	seen := func(name string) (*policy.Policy, error) {
 		p, err := load(name)
 		if err == nil && name == "released" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -13,14 +14,7 @@ import (
 // TestRivalsAreToldMore checks that the best rival is also played as if it were told what the scenario hides, with the result that
 // eval has of it, and that what it then achieves counts as achieved by knowing the future, and for nothing else.
 func TestRivalsAreToldMore(t *testing.T) {
-	s, err := scenario.Load("embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := scenariotest.Open(t, "embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40")
 	suite, err := eval.NewSuite(src, scenario.Train, []int{0, 1}) // the truth is not learned there
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
@@ -102,19 +103,12 @@ func (s *Section) compare(tb testing.TB, baseline string) {
 // builtin plays policies on a window of a built-in scenario.
 func builtin(tb testing.TB, name string, overrides []string, policies ...string) Section {
 	tb.Helper()
-	sc, err := scenario.Load(name, overrides...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	src, err := sc.Open()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	src := scenariotest.Open(tb, name, overrides...)
 	e, err := src.Episode(scenario.Test, 0, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := Section{Scenario: sc}
+	s := Section{Scenario: src.Scenario()}
 	for _, policy := range policies {
 		log := play(tb, e.Episode, policy)
 		s.Results = append(s.Results, result(log, name, "test-0", policy))

@@ -7,7 +7,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -25,18 +25,7 @@ func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
 // playedBy plays the same window with any policy.
 func playedBy(t *testing.T, p *policy.Policy) *sim.Log {
 	t.Helper()
-	s, err := scenario.Load("embedded-small-v1", "window.arrivals=120", "cluster.servers=3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := src.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := scenariotest.Episode(t, "embedded-small-v1", "window.arrivals=120", "cluster.servers=3")
 	run, err := e.New()
 	if err != nil {
 		t.Fatal(err)

@@ -103,6 +103,7 @@ func house() rules {
 			{4, "baselines/elastic", "Lyra's allocation and its rivals"},
 
 			{5, "train/recipe", "the file of a run with all that its result depends on"},
+			{5, "env/scenario/scenariotest", "tests: scenarios, opened"},
 			{5, "env/observe", "states and candidates as rows of numbers"},
 			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 
