@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -57,14 +58,7 @@ func play(t *testing.T, c cluster.Spec, jobs []trace.Job, s cluster.Scheduler) *
 
 func playIn(t *testing.T, c sim.Config, jobs []trace.Job, s cluster.Scheduler) *sim.Log {
 	t.Helper()
-	run, err := sim.New(c, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Run(t.Context(), s, 1); err != nil {
-		t.Fatal(err)
-	}
-	return run.Log()
+	return simtest.Play(t, &sim.Episode{Config: c, Jobs: jobs}, s, 1)
 }
 
 func text(t *testing.T, l *sim.Log) []byte {

@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/stats"
 	"pgregory.net/rapid"
@@ -42,14 +43,7 @@ func on(server cluster.ServerID, workers int32) cluster.Placement {
 
 func episode(t testing.TB, cfg sim.Config, jobs []trace.Job, s cluster.Scheduler) *sim.Log {
 	t.Helper()
-	e, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Run(t.Context(), s, 1); err != nil {
-		t.Fatal(err)
-	}
-	return e.Log()
+	return simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, s, 1)
 }
 
 // timeline returns a log on two servers of 2 GPUs. a, with 30 s of work, starts on server 0 at 10 s, is preempted when b arrives
@@ -259,14 +253,8 @@ func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 		policy := all[rapid.IntRange(0, len(all)-1).Draw(t, "policy")]
 		cfg := sim.Config{Cluster: cluster.Uniform(3, 2), Physics: physics.Ideal(),
 			Restart: sim.Pause(time.Duration(rapid.IntRange(0, 3).Draw(t, "overhead")) * time.Second)}
-		e, err := sim.New(cfg, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Run(t.Context(), policy.New(), 1); err != nil {
-			t.Fatal(err)
-		}
-		got, want := Measure(e.Log()), plainly(e.Log())
+		log := simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, policy.New(), 1)
+		got, want := Measure(log), plainly(log)
 		if !near(got, want) {
 			t.Fatalf("%s\ngot  %+v\nwant %+v", policy.Name, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 )
 
 // TestReleasedPolicyLoads checks that the policy in the program is complete, made for this version, and lists the jobs that it
@@ -57,15 +58,9 @@ func TestReleasedPolicyDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := scenariotest.Episode(t, "embedded-small-v1", "window.arrivals=60")
-	run, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Run(t.Context(), agents.NewTeam(p), 1); err != nil {
-		t.Fatal(err)
-	}
+	log := simtest.Play(t, &e.Episode, agents.NewTeam(p), 1)
 	finished := 0
-	for _, r := range run.Log().Records {
+	for _, r := range log.Records {
 		if r.Kind == sim.Finish {
 			finished++
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -45,15 +46,9 @@ func TestTimelinesOfCoupledJobs(t *testing.T) {
 				Submit: time.Duration(i) * time.Duration(500/c.alone*1e9),
 			}})
 		}
-		s, err := sim.New(sim.Config{Cluster: spec, Physics: model}, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Run(t.Context(), &apart{}, 1); err != nil {
-			t.Fatal(err)
-		}
+		log := simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: spec, Physics: model}, Jobs: all}, &apart{}, 1)
 		ends := map[cluster.JobID]float64{}
-		for _, r := range s.Log().Records {
+		for _, r := range log.Records {
 			if r.Kind == sim.Finish {
 				ends[r.Job] = r.At.Seconds()
 			}

@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
@@ -139,12 +139,5 @@ func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler,
 
 func playEpisode(t rapid.TB, e sim.Episode, sched cluster.Scheduler, seed uint64) *sim.Log {
 	t.Helper()
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), sched, seed); err != nil {
-		t.Fatal(err)
-	}
-	return s.Log()
+	return simtest.Play(t, &e, sched, seed)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -27,18 +28,11 @@ func episode(t *testing.T) *sim.Log {
 	for i := range cfg.Cluster.Servers {
 		cfg.Cluster.Servers[i].CPUMilli, cfg.Cluster.Servers[i].MemMiB = 16000, 16000
 	}
-	e, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
 	policy, err := baselines.New("fifo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Run(t.Context(), policy, 1); err != nil {
-		t.Fatal(err)
-	}
-	return e.Log()
+	return simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, policy, 1)
 }
 
 func learn(t *testing.T, at time.Duration) *Beliefs {

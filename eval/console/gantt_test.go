@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -25,14 +25,7 @@ func play(t rapid.TB, policy string, servers, gpus int, jobs []trace.Job) *sim.L
 	if !ok {
 		t.Fatalf("no baseline %s", policy)
 	}
-	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(servers, gpus)}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), b.New(), 1); err != nil {
-		t.Fatal(err)
-	}
-	return s.Log()
+	return simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(servers, gpus)}, Jobs: jobs}, b.New(), 1)
 }
 
 func job(name string, submit, work, workers, milli int) trace.Job {

@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 	"gonum.org/v1/plot/vg"
@@ -37,14 +38,7 @@ func play(t testing.TB, policy string, servers int, jobs []trace.Job) *sim.Log {
 
 func playWith(t testing.TB, sched cluster.Scheduler, cfg sim.Config, jobs []trace.Job) *sim.Log {
 	t.Helper()
-	e, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Run(t.Context(), sched, 1); err != nil {
-		t.Fatal(err)
-	}
-	return e.Log()
+	return simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, sched, 1)
 }
 
 // manyJobs returns jobs that arrive steadily, ask for 1 to 4 GPUs or for a share of one, and keep about two servers busy.

@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval/report"
 )
@@ -22,24 +22,13 @@ func job(name string, workers int32, submit, work time.Duration) trace.Job {
 	}, Work: work}
 }
 
-func schedule(t interface {
-	Helper()
-	Fatal(args ...any)
-}, policy string, jobs []trace.Job,
-) *sim.Log {
+func schedule(t rapid.TB, policy string, jobs []trace.Job) *sim.Log {
 	t.Helper()
-	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(2, 4)}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
 	sched, err := baselines.New(policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(context.Background(), sched, 1); err != nil {
-		t.Fatal(err)
-	}
-	return s.Log()
+	return simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: jobs}, sched, 1)
 }
 
 // TestWhereSchedulesPart checks the explanation of a difference: two jobs wait that do not fit together, and the two policies

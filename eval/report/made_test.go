@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 )
@@ -42,14 +43,7 @@ func play(tb testing.TB, e sim.Episode, policy string) *sim.Log {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := e.New()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := s.Run(tb.Context(), sched, 1); err != nil {
-		tb.Fatal(err)
-	}
-	return s.Log()
+	return simtest.Play(tb, &e, sched, 1)
 }
 
 // result measures a log as eval.Run does.

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
@@ -26,18 +27,11 @@ func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
 func playedBy(t *testing.T, p *policy.Policy) *sim.Log {
 	t.Helper()
 	e := scenariotest.Episode(t, "embedded-small-v1", "window.arrivals=120", "cluster.servers=3")
-	run, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
 	sched, err := p.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Run(t.Context(), sched, 1); err != nil {
-		t.Fatal(err)
-	}
-	return run.Log()
+	return simtest.Play(t, &e.Episode, sched, 1)
 }
 
 // startOf returns when a job first starts.

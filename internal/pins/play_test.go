@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -59,12 +60,5 @@ func play(t *testing.T, open func() (*sim.Episode, error), s cluster.Scheduler) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Run(t.Context(), s, seed); err != nil {
-		t.Fatal(err)
-	}
-	return run.Log()
+	return simtest.Play(t, e, s, seed)
 }
