@@ -18,8 +18,8 @@ import (
 // day, no job of two days can have ended. Two things limit the error: what is asked is conditional on the age of the job, and
 // beyond the run times seen so far the prior takes over.
 //
-// Predictions depend only on the calls of Ended (or Restore) and on their order. A Learner takes at most about 10 MB of memory. It
-// is not safe for concurrent use.
+// Predictions depend only on the calls of Ended (or Restore) and on their order. A Learner takes at most about 10 MB of memory.
+// It is not safe for concurrent use.
 type Learner struct {
 	kind   Kind
 	by     Rank

@@ -112,8 +112,8 @@ var nothingTold = []string{
 	"readings.interval=5m", "readings.noise=0.05",
 }
 
-// tellNothing returns the name of the built-in scenario from which the given one differs in that its schedulers are told nothing of
-// run times, speeds and models, and which has no name of its own in Names and Families. ok is false if it is none of these.
+// tellNothing returns the name of the built-in scenario from which the given one differs in that its schedulers are told nothing
+// of run times, speeds and models, and which has no name of its own in Names and Families. ok is false if it is none of these.
 func tellNothing(name string) (base string, ok bool) {
 	base, ok = strings.CutSuffix(name, untold)
 	return base + "-v1", ok
