@@ -31,27 +31,7 @@ type list struct {
 	some    waiting // used with skip
 	running roster  // used only with hold
 	easy    backfill
-	learn   Learner // nil if the order learns nothing
 	place   placement.Placer
-}
-
-// Order decides which waiting job starts next.
-type Order struct {
-	// Key returns the key of a job. The job with the least key is next; among equals, the one submitted first.
-	Key   func(*cluster.View, cluster.JobID) (time.Duration, error)
-	Skip  bool    // whether a job that does not fit is passed over; otherwise it blocks all jobs behind it
-	Learn Learner // what the keys depend on; nil if the order learns nothing
-}
-
-// Learner learns from the jobs that end; the keys of an order may depend on it.
-type Learner interface {
-	Reset(seed uint64)
-	Note(s *cluster.View, e cluster.Event)
-}
-
-// New returns a scheduler that starts jobs in this order. The placer decides where. The scheduler never stops a job.
-func (o Order) New(name string, place placement.Placer) cluster.Scheduler {
-	return &list{name: name, skip: o.Skip, order: o.Key, learn: o.Learn, place: place}
 }
 
 func bySubmit(s *cluster.View, id cluster.JobID) (time.Duration, error) {
@@ -77,9 +57,6 @@ func (l *list) Name() string { return l.name }
 
 func (l *list) Reset(seed uint64) error {
 	l.place.Reset(seed)
-	if l.learn != nil {
-		l.learn.Reset(seed)
-	}
 	l.all.reset()
 	l.some.reset()
 	l.running.reset()
@@ -109,9 +86,6 @@ func (l *list) observe(tx *cluster.Txn) error {
 	for _, e := range tx.Events() {
 		if l.hold > 0 {
 			l.follow(s, e)
-		}
-		if l.learn != nil {
-			l.learn.Note(s, e)
 		}
 		if l.easy.on || l.ages || e.Kind != cluster.Arrived && e.Kind != cluster.Interrupted {
 			continue

@@ -11,7 +11,7 @@ import (
 
 // All returns the baselines of this program in the order of tables. Those that the program's main function added come last.
 func All() []Baseline {
-	return slices.Concat(orders(), scored(), field(), linked(predicted), elastics(), linked(looking),
+	return slices.Concat(orders(), scored(), field(), linked("a-srpt"), elastics(), linked("rollout"),
 		slices.DeleteFunc(own.All(), func(b Baseline) bool { return apart(b.Name) }))
 }
 

@@ -11,26 +11,19 @@ import (
 // own contains the schedulers that the program's main function has added.
 var own = registry.New[Baseline]("scheduler")
 
-// The names of the baselines that this package does not contain. Package baselines/all adds them. A program in production then
-// need not link the simulator, which rollout uses, nor the forests that predict.
-var (
-	predicted = []string{"a-srpt", "spjf", "spwf", "wcs-duration", "wcs-workload", "wcs-subtime"}
-	looking   = []string{"rollout"}
-)
+// elsewhere contains the names of the baselines that package baselines/all adds. A program in production then need not link the
+// simulator, which rollout uses, nor the forests with which a-srpt predicts.
+var elsewhere = []string{"a-srpt", "rollout"}
 
 // apart reports whether the baseline of that name is one that package baselines/all adds.
-func apart(name string) bool {
-	return slices.Contains(predicted, name) || slices.Contains(looking, name)
-}
+func apart(name string) bool { return slices.Contains(elsewhere, name) }
 
-// linked returns those of the named baselines that the program contains.
-func linked(names []string) (found []Baseline) {
-	for _, name := range names {
-		if b, err := own.Get(name); err == nil {
-			found = append(found, b)
-		}
+// linked returns the named baseline if the program contains it.
+func linked(name string) []Baseline {
+	if b, err := own.Get(name); err == nil {
+		return []Baseline{b}
 	}
-	return found
+	return nil
 }
 
 // reserved are names of policies that are no baselines: the prior of a learned team and the policy released with the program.

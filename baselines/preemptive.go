@@ -25,9 +25,15 @@ type preemptive struct {
 	order func(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error)
 	// alarm returns when a running job's key will change although nothing else happens, and false if it will not.
 	alarm   func(*cluster.View, cluster.JobID) (time.Duration, bool)
-	learn   Learner // nil if the order learns nothing
+	learn   learner // nil if the order learns nothing
 	quantum quantum
 	plan    plan
+}
+
+// learner learns from the jobs that end; the keys of an order may depend on it.
+type learner interface {
+	Reset(seed uint64)
+	Note(s *cluster.View, e cluster.Event)
 }
 
 func (p *preemptive) Name() string { return p.name }

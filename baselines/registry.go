@@ -119,6 +119,9 @@ func (g Given) New(name string) (cluster.Scheduler, error) {
 		return nil, fmt.Errorf("policy %q: %s is not part of this program, want one of %s; clustergym has it, and so has any program"+
 			" that calls Register of package baselines/all", name, base, strings.Join(Names(), ", "))
 	}
+	if _, left := gone[base]; left && !ok {
+		return nil, leaves(name, base)
+	}
 	if !ok {
 		return nil, fmt.Errorf("policy %q: no such baseline, want one of %s, each with or without %s",
 			name, strings.Join(Names(), ", "), LoanSuffix)
@@ -130,14 +133,15 @@ func (g Given) New(name string) (cluster.Scheduler, error) {
 	return s, nil
 }
 
-// Known reports whether the name begins with that of a baseline, of this program or of package baselines/all. The error of New
-// then tells what is wrong with the name.
+// Known reports whether the name begins with that of a baseline, of this program or of package baselines/all, or with one that is
+// gone. The error of New then tells what is wrong with the name.
 func Known(name string) bool {
 	if at := strings.IndexAny(name, ":+"); at >= 0 {
 		name = name[:at]
 	}
 	_, ok := Find(name)
-	return ok || apart(name)
+	_, left := gone[name]
+	return ok || left || apart(name)
 }
 
 // Find returns the baseline of that name; the name must contain no options.

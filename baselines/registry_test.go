@@ -66,3 +66,21 @@ func TestDescriptions(t *testing.T) {
 		}
 	}
 }
+
+// TestPoliciesThatAreGone checks that the name of a policy that is gone is refused with what replaces it, and that this exists.
+func TestPoliciesThatAreGone(t *testing.T) {
+	for name, instead := range gone {
+		if _, err := New(instead); err != nil {
+			t.Errorf("in place of %s: %v", name, err)
+		}
+		for _, full := range []string{name, name + ":x=1", name + MenuSuffix + MoveSuffix, name + LoanSuffix + KnowSuffix} {
+			_, err := New(full)
+			if err == nil || !strings.Contains(err.Error(), name+" serves only experiments of papers and is now only in clustergym-studies; use "+instead) {
+				t.Errorf("%s: error %v", full, err)
+			}
+			if !Known(full) {
+				t.Errorf("%s is taken for a folder", full)
+			}
+		}
+	}
+}

@@ -88,8 +88,8 @@ func TestHeadroomFitsPredictors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const fitted = "a-srpt:predictor=fitted:backfill=easy"
 	args := append([]string{"headroom", "--windows", "2", "--effort", "4", "--wider", "0", "--rivals", fitted, "--menu-rivals",
-		"spjf:predictor=fitted+menu", "--look-ahead", ""}, smallScenario...)
-	contains(t, must(t, args...).out, "fixed demand  "+fitted, "same menu     spjf:predictor=fitted+menu", "search, not deployable")
+		"a-srpt:predictor=fitted+menu", "--look-ahead", ""}, smallScenario...)
+	contains(t, must(t, args...).out, "fixed demand  "+fitted, "same menu     a-srpt:predictor=fitted+menu", "search, not deployable")
 	s := command(t, append(args, "--set", "window.train=[]")...)
 	if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "fit policy "+fitted+" on the training split of embedded-small-v1: the scenario has no training split (window.train)") {
 		t.Errorf("without a training split: exit code %d, %s", s.code, s.talk)

@@ -99,7 +99,7 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 	}
 	a.Printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
 	if tested([]*scenario.Scenario{s}) {
-		const rule = "spjf:predictor="
+		const rule = "a-srpt:backfill=true:predictor="
 		a.Printf("evaluate: %s\n", next(slices.Concat([]string{"eval", "--scenario", opts.scenario.Name}, opts.scenario.Again(),
 			[]string{"--policies", list([]string{"fjf", rule + "group-median", rule + opts.out}), "--baseline", "fjf"})...))
 	}

@@ -276,12 +276,12 @@ func TestCancelledFitIsNotKept(t *testing.T) {
 	plan := smallPlan(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	fits := found(t, "spjf:predictor=fitted")
+	fits := found(t, "a-srpt:predictor=fitted")
 	if _, err := plan.Suites[0].Fit(ctx, fits, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v", err)
 	}
 	fitted, err := plan.Suites[0].Fit(t.Context(), fits, nil)
-	if err != nil || fitted[0].With != nil || fitted[0].Name != "spjf:predictor=fitted" || fits[0].With == nil {
+	if err != nil || fitted[0].With != nil || fitted[0].Name != "a-srpt:predictor=fitted" || fits[0].With == nil {
 		t.Errorf("%+v, error %v", fitted, err)
 	}
 }

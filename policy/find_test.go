@@ -77,7 +77,7 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 // TestBaselinesApartAreRefused checks that a program without simulator and forests, such as this test, rejects the baselines
 // that need them, with that reason: baselines asked for by name, and those that are the prior or the rivals of a learned policy.
 func TestBaselinesApartAreRefused(t *testing.T) {
-	for _, name := range []string{"rollout", "a-srpt:tau=1+menu", "mine=spjf+move", "wcs-subtime+loan"} {
+	for _, name := range []string{"rollout", "a-srpt:tau=1+menu", "mine=a-srpt+move", "rollout+loan"} {
 		_, err := new(policy.Finder).Find(name)
 		if err == nil || !strings.Contains(err.Error(), "is not part of this program, want one of fifo,") {
 			t.Errorf("%s: error %v", name, err)

@@ -1,6 +1,6 @@
 // Package all adds to package baselines the baselines that it does not link itself: rollout, which looks ahead in the simulator,
-// and A-SRPT with the orders that its paper compares it with, which predict with random forests. A program that decides in
-// production leaves them out and links neither the simulator nor the forests.
+// and A-SRPT, which predicts with random forests. A program that decides in production leaves them out and links neither the
+// simulator nor the forests.
 package all
 
 import (
@@ -15,9 +15,8 @@ import (
 func Register() { register() }
 
 var register = sync.OnceFunc(func() {
-	for _, b := range append(predicted(), looking()...) {
-		baselines.Add(b)
-	}
+	baselines.Add(predicts())
+	baselines.Add(looks())
 })
 
 type maker = func(name string) cluster.Scheduler

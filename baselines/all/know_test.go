@@ -13,7 +13,7 @@ import (
 // ones, on a window with many models of jobs, where placers that look at speeds also look at run times.
 func TestKnowHidesEstimates(t *testing.T) {
 	Register()
-	names := []string{"a-srpt:predictor=granted", "spjf:predictor=noisy(1)", "srsf:place=pack", "las:place=compact"}
+	names := []string{"a-srpt:predictor=granted", "a-srpt:predictor=noisy(1)", "srsf:place=pack", "las:place=compact"}
 	for _, b := range baselines.All() {
 		names = append(names, b.Name)
 		if b.Orders() {

@@ -3,7 +3,6 @@ package all
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/asrpt"
@@ -12,64 +11,20 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// heavyEdge is the name of A-SRPT's placer.
-const heavyEdge = "heavy-edge"
-
 const (
 	needsModels = "nothing but what it learns from jobs that end (predictor=granted: estimates; predictor=fitted: a scenario's" +
 		" training split); models tell it what jobs send"
-	sourceASRPT     = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read"
-	sourceASRPTRule = sourceASRPT + "; the comparison set's names are the paper's, their meaning is reconstructed (75 to 80 %)"
+	sourceASRPT = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read"
 )
 
-// predicted returns A-SRPT and the orders that it is compared with. All of them take the same predictors and by default the same
-// placer.
-func predicted() []baselines.Baseline {
-	return []baselines.Baseline{
-		{
-			Name: "a-srpt", About: "the order of a virtual single machine under preemptive SRPT, by predicted iterations (A-SRPT)",
-			Rule: "Jobs run on a virtual single machine by preemptive shortest remaining processing time, and start on the cluster, not" +
-				" preemptively, in the order in which they end there. A job that communicates much waits a while rather than be scattered.",
-			Source: sourceASRPT + "; package baselines/asrpt marks what is reconstructed", Needs: needsModels,
-			Declare: declareASRPT,
-		},
-		{
-			Name: "spjf", About: "shortest predicted job first; a job that does not fit blocks the queue (A-SRPT's comparison set)",
-			Rule:   "The waiting job with the shortest predicted duration starts first. One that does not fit blocks all behind it.",
-			Source: sourceASRPTRule, Needs: needsModels,
-			Declare: predictedOf((*asrpt.Durations).Predicted, false),
-		},
-		{
-			Name:   "spwf",
-			About:  "shortest predicted workload (GPU-time) first; a job that does not fit blocks the queue (A-SRPT's comparison set)",
-			Rule:   "The waiting job with the least predicted GPU-time starts first. One that does not fit blocks all behind it.",
-			Source: sourceASRPTRule, Needs: needsModels,
-			Declare: predictedOf((*asrpt.Durations).Workload, false),
-		},
-		{
-			Name: "wcs-duration", About: "work-conserving by predicted duration (A-SRPT's comparison set)",
-			Rule:   "Waiting jobs start in the order of their predicted durations. One that does not fit is passed over.",
-			Source: sourceASRPTRule, Needs: needsModels,
-			Declare: predictedOf((*asrpt.Durations).Predicted, true),
-		},
-		{
-			Name: "wcs-workload", About: "work-conserving by predicted workload (A-SRPT's comparison set)",
-			Rule:   "Waiting jobs start in the order of their predicted GPU-time. One that does not fit is passed over.",
-			Source: sourceASRPTRule, Needs: needsModels,
-			Declare: predictedOf((*asrpt.Durations).Workload, true),
-		},
-		{
-			Name: "wcs-subtime", About: "work-conserving by submission (A-SRPT's comparison set)",
-			Rule:   "Waiting jobs start in the order of their submission, mapped as A-SRPT does. One that does not fit is passed over.",
-			Source: sourceASRPTRule, Needs: needsModels,
-			Declare: func(s *baselines.Settings) maker {
-				placer := s.Placer(heavyEdge)
-				return func(name string) cluster.Scheduler {
-					p, _ := placer()
-					return baselines.Order{Key: submission, Skip: true}.New(name, p)
-				}
-			},
-		},
+// predicts returns A-SRPT.
+func predicts() baselines.Baseline {
+	return baselines.Baseline{
+		Name: "a-srpt", About: "the order of a virtual single machine under preemptive SRPT, by predicted iterations (A-SRPT)",
+		Rule: "Jobs run on a virtual single machine by preemptive shortest remaining processing time, and start on the cluster, not" +
+			" preemptively, in the order in which they end there. A job that communicates much waits a while rather than be scattered.",
+		Source: sourceASRPT + "; package baselines/asrpt marks what is reconstructed", Needs: needsModels,
+		Declare: declareASRPT,
 	}
 }
 
@@ -96,29 +51,6 @@ func predictor(s *baselines.Settings) func() asrpt.Predictor {
 	return func() asrpt.Predictor { return p }
 }
 
-// submission returns the time at which a job was submitted.
-func submission(s *cluster.View, id cluster.JobID) (time.Duration, error) {
-	return s.Spec(id).Submit, nil
-}
-
-// predictedOf declares an order by a predicted property of jobs.
-func predictedOf(
-	key func(*asrpt.Durations, *cluster.View, cluster.JobID) time.Duration, skip bool,
-) func(*baselines.Settings) maker {
-	return func(s *baselines.Settings) maker {
-		chosen := predictor(s)
-		placer := s.Placer(heavyEdge)
-		return func(name string) cluster.Scheduler {
-			durations := asrpt.NewDurations(chosen())
-			p, _ := placer()
-			return baselines.Order{
-				Key:  func(s *cluster.View, id cluster.JobID) (time.Duration, error) { return key(durations, s, id), nil },
-				Skip: skip, Learn: durations,
-			}.New(name, p)
-		}
-	}
-}
-
 func declareASRPT(s *baselines.Settings) maker {
 	c := asrpt.Default()
 	chosen := predictor(s)
@@ -139,7 +71,7 @@ func declareASRPT(s *baselines.Settings) maker {
 	s.Bool(&c.Overtake, "overtake", "whether later jobs start while one is held", "reconstructed (55 %)")
 	s.Float(&c.Comm.Intra, "intra", 1e-3, 1e6, "GB/s of a GPU to the others of its server, for the delay rule", "own choice")
 	s.Float(&c.Comm.NIC, "nic", 1e-3, 1e6, "GB/s of a server, for the delay rule", "own choice")
-	placer := s.Placer(heavyEdge)
+	placer := s.Placer("heavy-edge")
 	return func(name string) cluster.Scheduler {
 		made := c
 		made.Predictor = chosen()

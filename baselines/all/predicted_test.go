@@ -14,9 +14,9 @@ import (
 func TestFitted(t *testing.T) {
 	Register()
 	for name, fits := range map[string]bool{
-		"a-srpt": false, "a-srpt:predictor=forest": false, "spjf:predictor=granted+menu": false, "wcs-subtime": false, "rollout": false,
-		"a-srpt:predictor=fitted": true, "a-srpt:backfill=easy:predictor=fitted:tau=1": true, "spjf:predictor=fitted": true,
-		"spwf:predictor=fitted+menu": true, "wcs-duration:predictor=fitted+loan": true, "wcs-workload:predictor=fitted+menu+move": true,
+		"a-srpt": false, "a-srpt:predictor=forest": false, "a-srpt:predictor=granted+menu": false, "rollout": false,
+		"a-srpt:predictor=fitted": true, "a-srpt:backfill=easy:predictor=fitted:tau=1": true,
+		"a-srpt:predictor=fitted+menu": true, "a-srpt:predictor=fitted+loan": true,
 		"a-srpt:predictor=fitted+menu+move+loan": true, "rollout:base=a-srpt/predictor=fitted": true,
 	} {
 		if got, err := baselines.Fits(name); err != nil || got != (baselines.Needs{Fitted: fits}) {

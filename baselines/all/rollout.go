@@ -9,16 +9,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// looking returns the baselines that look ahead in the simulator.
-func looking() []baselines.Baseline {
-	return []baselines.Baseline{{
+// looks returns the baseline that looks ahead in the simulator.
+func looks() baselines.Baseline {
+	return baselines.Baseline{
 		Name:  "rollout",
 		About: "another baseline that looks ahead: it plays what it might do on over drawn futures, and does what is better",
 		Rule: "The base proposes. Every start is held against waiting, other jobs and other placements by playing the base on to the" +
 			" end over futures drawn from what was seen so far, and what saves clearly more than chance is done instead.",
 		Source: "own; rollout policies: Bertsekas and Castanon (Journal of Heuristics 5, 1999)",
 		Needs:  "an estimate of every job's duration, as the base does, and what profiles say of speed", Declare: declareRollout,
-	}}
+	}
 }
 
 func declareRollout(s *baselines.Settings) maker {

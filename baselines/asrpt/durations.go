@@ -56,11 +56,6 @@ func (d *Durations) Predicted(s *cluster.View, id cluster.JobID) time.Duration {
 	return t
 }
 
-// Workload returns the predicted GPU-time: Predicted times the number of GPUs that the job asks for.
-func (d *Durations) Workload(s *cluster.View, id cluster.JobID) time.Duration {
-	return duration(d.Predicted(s, id).Seconds() * s.Spec(id).GPUs())
-}
-
 // duration converts seconds. The result is at least a nanosecond and at most 36 years, so that sums of a few do not overflow.
 func duration(seconds float64) time.Duration {
 	const most = 1 << 60

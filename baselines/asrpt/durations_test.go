@@ -34,7 +34,6 @@ func TestDurations(t *testing.T) {
 	}
 	is("of a job", d.Predicted(&s.View, 0), 20, unit, 1)
 	is("of a job like it", d.Predicted(&s.View, 1), 20, unit, 1)
-	is("GPU-time", d.Workload(&s.View, 1), 20, unit, 2)
 	tx := s.Begin(nil)
 	if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: specs[0].Request}}); err != nil {
 		t.Fatal(err)
@@ -49,7 +48,6 @@ func TestDurations(t *testing.T) {
 	}
 	is("of a job predicted before", d.Predicted(&s.View, 1), 20, unit, 1)
 	is("of a job predicted after", d.Predicted(&s.View, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 1)
-	is("GPU-time of a share", d.Workload(&s.View, 2), p.sum, physics.IterationSeconds(&specs[2].JobSpec), 0.25)
 	d.Reset(1)
 	if p.seen != 0 {
 		t.Errorf("after Reset %v observed, want none", p.seen)

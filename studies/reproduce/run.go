@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/internal/stats"
+	"github.com/clustergym/clustergym/studies/rivals"
 )
 
 // Report is an experiment with its results.
@@ -132,7 +132,7 @@ func (p *pool) finish(row *Row) {
 
 // play runs one episode.
 func (r *Row) play(ctx context.Context, seed uint64) (Figures, error) {
-	all.Register()
+	rivals.Register()
 	sched, err := baselines.New(r.Policy)
 	if err != nil {
 		return unknown(), err
