@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/elastic"
-	"github.com/clustergym/clustergym/baselines/loan"
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -65,17 +64,6 @@ func elastics() []Baseline {
 				" Goodput is throughput here: batch sizes are not tuned.",
 			"Pollux (Qiao et al., OSDI 2021), as in Lyra (EuroSys 2023), §7.1", needsNothing + "; models tell it how they scale",
 			declarePollux,
-		},
-		{
-			"opportunistic", "submission order; fungible jobs on idle inference servers, the others on training servers",
-			"Jobs that may run on the GPUs of the inference pool queue for its idle servers and are stopped when inference needs these;" +
-				" the others queue for the training servers. Both queues go by submission, and a job that does not fit blocks its queue.",
-			"Lyra (EuroSys 2023), §7.1: its rival without loans; package baselines/loan marks what is reconstructed", needsNothing,
-			func(s *Settings) maker {
-				c := loan.DefaultOpportunistic()
-				loans(&s.Set, &c)
-				return func(name string) cluster.Scheduler { return loan.Opportunistic(name, c) }
-			},
 		},
 	}
 }

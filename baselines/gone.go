@@ -9,6 +9,8 @@ var gone = map[string]string{
 	"wcs-duration": "sjfskip+know:time=history",
 	"wcs-workload": "qssf:backfill=easy+know:time=history",
 	"wcs-subtime":  "fjf:place=heavy-edge",
+
+	"opportunistic": "fifo+loan",
 }
 
 // leaves returns the error about a policy that is gone.

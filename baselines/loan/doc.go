@@ -1,6 +1,5 @@
 // Package loan lets any scheduler use servers of the inference pool. New wraps a scheduler in the resource orchestrator of Lyra
-// (Li et al., EuroSys 2023; Aryl in its preprint). Opportunistic is the scheme without an orchestrator that the paper compares
-// Lyra with.
+// (Li et al., EuroSys 2023; Aryl in its preprint).
 //
 // The inference scheduler alone decides how many servers are on loan. The orchestrator decides which ones: it borrows the
 // servers offered, and chooses which servers on loan go back. Idle servers go back first, then servers whose jobs can all be

@@ -86,15 +86,12 @@ func (w *watch) Schedule(tx *cluster.Txn) error {
 // to jobs is necessary, leaves each its least workers, and is reported by events. The same seed gives the same schedule for a
 // fresh scheduler and after a Reset in mid-episode.
 func TestSchedulersThatBorrow(t *testing.T) {
-	for _, name := range append(inners(), "opportunistic") {
+	for _, name := range inners() {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				cfg, jobs := drawEpisode(t)
 				c := drawOptions(t)
 				fresh := func() cluster.Scheduler {
-					if name == "opportunistic" {
-						return loan.Opportunistic(name, c)
-					}
 					return loan.New(name+"+loan", &watch{Scheduler: inner(name), c: c}, c)
 				}
 				seed := rapid.Uint64().Draw(t, "seed")

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	needsModels = "nothing but what it learns from jobs that end (predictor=granted: estimates); models tell it what jobs send"
-	sourceASRPT = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read; the comparison set's names are the" +
+	needsNothing = "nothing of a job but its request"
+	needsModels  = "nothing but what it learns from jobs that end (predictor=granted: estimates); models tell it what jobs send"
+	sourceASRPT  = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read; the comparison set's names are the" +
 		" paper's, their meaning is reconstructed (75 to 80 %)"
 )
 

@@ -15,7 +15,7 @@ func Register() { register() }
 
 var register = sync.OnceFunc(func() {
 	all.Register()
-	for _, b := range predicted() {
+	for _, b := range append(predicted(), opportunistic()) {
 		baselines.Add(b)
 	}
 })

@@ -1,33 +1,37 @@
-package loan
+package rivals
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/loan"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// DefaultOpportunistic returns the options of Opportunistic: it uses all servers offered, and the inference pool takes back any
-// of them and stops the jobs there. It takes idle ones first, because it sees which are idle, and then random ones. The paper
-// does not say how it chooses.
-func DefaultOpportunistic() Config {
-	c := Default()
-	c.Policy, c.Flexible = Random, false
-	return c
-}
-
-// Opportunistic is the scheme without loans that Lyra is compared with (EuroSys 2023, §7.1). Fungible jobs queue for the idle
+// opportunistic is the scheme without loans that Lyra is compared with (EuroSys 2023, §7.1). Fungible jobs queue for the idle
 // servers of the inference pool. They have a lower priority than inference, which stops them when it needs their server. The
 // other jobs queue for the training cluster. Both queues are in the order of submission, and a job that does not fit blocks its
 // queue.
 //
-// In terms of this project, the idle servers of inference are those that it offers, and using them is a loan; the options
-// determine how servers are borrowed and returned. A job is fungible if it may run on a GPU type of the inference pool (every
-// job may if types are unknown) and the empty pool can hold it as requested. Reconstructed: no fungible job runs on the training
-// cluster. There is one exception, so that no job waits for ever: if nothing runs anywhere, the earlier of the two queues' first
-// jobs that fits starts wherever there is room.
-func Opportunistic(name string, c Config) cluster.Scheduler {
-	return New(name, &opportunist{name: name}, c)
+// In terms of this project, the idle servers of inference are those that it offers, and using them is a loan. All that are
+// offered are used, and inference takes back any of them: idle ones first, because it sees which are idle, and then random ones.
+// The paper does not say how it chooses. A job is fungible if it may run on a GPU type of the inference pool (every job may if
+// types are unknown) and the empty pool can hold it as requested. Reconstructed: no fungible job runs on the training cluster.
+// There is one exception, so that no job waits for ever: if nothing runs anywhere, the earlier of the two queues' first jobs that
+// fits starts wherever there is room.
+func opportunistic() baselines.Baseline {
+	return baselines.Baseline{
+		Name: "opportunistic", About: "submission order; fungible jobs on idle inference servers, the others on training servers",
+		Rule: "Jobs that may run on the GPUs of the inference pool queue for its idle servers and are stopped when inference needs these;" +
+			" the others queue for the training servers. Both queues go by submission, and a job that does not fit blocks its queue.",
+		Source: "Lyra (EuroSys 2023), §7.1: its rival without loans", Needs: needsNothing,
+		Declare: func(*baselines.Settings) func(string) cluster.Scheduler {
+			c := loan.Default()
+			c.Policy, c.Flexible = loan.Random, false
+			return func(name string) cluster.Scheduler { return loan.New(name, &opportunist{name: name}, c) }
+		},
+	}
 }
 
 // opportunist places each job in one of the two pools. The orchestrator borrows the inference servers for it.
