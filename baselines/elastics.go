@@ -9,8 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// elastics returns the schedulers that choose the number of workers of elastic jobs: Lyra and the schedulers it is compared
-// with.
+// elastics returns the schedulers that choose the number of workers of elastic jobs.
 func elastics() []Baseline {
 	return []Baseline{
 		{
@@ -19,44 +18,6 @@ func elastics() []Baseline {
 				" jobs by a multiple-choice knapsack over the time that each worker saves. With " + LoanSuffix + " behind it, it is the" +
 				" whole of Lyra: elastic jobs go to servers on loan first, so that giving these back scales jobs in.",
 			"Lyra (Li et al., EuroSys 2023), §5; package baselines/elastic marks what is reconstructed", needsEstimates, declareLyra,
-		},
-		{
-			"gandiva", "submission order; elastic jobs grow while nobody waits (Gandiva, as Lyra compares with it)",
-			"Jobs start in the order of their submission with their least workers. Elastic jobs grow while nobody waits.",
-			"Gandiva (Xiao et al., OSDI 2018), as in Lyra (EuroSys 2023), §7.1", needsNothing, func(s *Settings) maker {
-				c := elastic.DefaultGandiva()
-				s.Bool(&c.Shrink, "shrink", "whether jobs that have grown shrink when others come", "reconstructed")
-				s.Bool(&c.Skip, "skip", "whether a job that does not fit is passed over", "own choice")
-				s.Bool(&c.Even, "even", "whether free workers are handed out in turns", "own choice")
-				return s.elastic(0, func() elastic.Policy { return elastic.NewGandiva(c) })
-			},
-		},
-		{
-			"afs", "base demand for all, then workers one by one to who deserves them most (AFS)",
-			"Every job gets its least workers, shortest first. Then one worker after the other goes to the job that wins AFS's" +
-				" comparison of gains in throughput with every other.",
-			"AFS (Hwang et al., NSDI 2021), as in Lyra (EuroSys 2023), §7.1",
-			needsNothing + "; estimates help", func(s *Settings) maker {
-				c := elastic.DefaultAFS()
-				option.Choice(&s.Set, &c.Rule, "rule", []elastic.AFSRule{elastic.Pairwise, elastic.Gain},
-					"AFS's inequality between two jobs, or the larger gain in throughput for each GPU", "reconstructed")
-				s.Bool(&c.Submission, "submission", "whether base demand goes by submission instead of shortest first", "own choice")
-				scaling(s, &c.Scaling)
-				return s.elastic(0, func() elastic.Policy { return elastic.NewAFS(c) })
-			},
-		},
-		{
-			"optimus", "base demand for all, then workers one by one where they shorten a job most (Optimus)",
-			"Every job gets its least workers, shortest first. Then one worker after the other goes to the job whose remaining" +
-				" time falls most for each unit of its dominant resource.",
-			"Optimus (Peng et al., EuroSys 2018), without parameter servers", needsNothing + "; estimates help",
-			func(s *Settings) maker {
-				c := elastic.DefaultOptimus()
-				s.Duration(&c.Unknown, "unknown", "the time left of a job without an estimate", "own choice")
-				s.Bool(&c.Submission, "submission", "whether base demand goes by submission instead of shortest first", "own choice")
-				scaling(s, &c.Scaling)
-				return s.elastic(0, func() elastic.Policy { return elastic.NewOptimus(c) })
-			},
 		},
 		{
 			"pollux", "numbers of workers by genetic search for the highest mean goodput (Pollux)",

@@ -2,7 +2,8 @@ package baselines
 
 import "fmt"
 
-// gone contains the policies that clustergym had and now has only in its studies, and what to use in place of each.
+// gone contains policies that served only experiments of papers, and what to use in place of each. The studies have those that
+// their experiments play.
 var gone = map[string]string{
 	"spjf":         "sjf+know:time=history",
 	"spwf":         "qssf+know:time=history",
@@ -11,9 +12,12 @@ var gone = map[string]string{
 	"wcs-subtime":  "fjf:place=heavy-edge",
 
 	"opportunistic": "fifo+loan",
+	"gandiva":       "lyra",
+	"afs":           "lyra",
+	"optimus":       "lyra",
 }
 
 // leaves returns the error about a policy that is gone.
 func leaves(policy, base string) error {
-	return fmt.Errorf("policy %q: %s serves only experiments of papers and is now only in clustergym-studies; use %s", policy, base, gone[base])
+	return fmt.Errorf("policy %q: %s served only experiments of papers, which are now in clustergym-studies; use %s", policy, base, gone[base])
 }

@@ -75,7 +75,7 @@ func TestPoliciesThatAreGone(t *testing.T) {
 		}
 		for _, full := range []string{name, name + ":x=1", name + MenuSuffix + MoveSuffix, name + LoanSuffix + KnowSuffix} {
 			_, err := New(full)
-			if err == nil || !strings.Contains(err.Error(), name+" serves only experiments of papers and is now only in clustergym-studies; use "+instead) {
+			if err == nil || !strings.Contains(err.Error(), name+" served only experiments of papers, which are now in clustergym-studies; use "+instead) {
 				t.Errorf("%s: error %v", full, err)
 			}
 			if !Known(full) {

@@ -130,7 +130,7 @@ func fixedRivals() []string {
 func menuRivals() []string {
 	return []string{
 		"sjfskip+menu", "sjfhold+menu", "srtf+menu", "srsf+menu", "srsf+menu+move", "las+menu", "gittins+menu", "lucid", "synergy",
-		"lyra", "afs",
+		"lyra",
 	}
 }
 

@@ -1,10 +1,7 @@
 package elastic
 
 import (
-	"cmp"
 	"math"
-	"slices"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -66,52 +63,4 @@ func (b *budget) keep(jobs []Job) {
 			b.must(&jobs[i], jobs[i].Base)
 		}
 	}
-}
-
-// bases gives running jobs their base, then waiting jobs in order while the budget lasts. It passes over a waiting job that does
-// not fit.
-func (b *budget) bases(jobs []Job) {
-	b.keep(jobs)
-	for i := range jobs {
-		if jobs[i].Now == 0 {
-			b.give(&jobs[i], jobs[i].Base)
-		}
-	}
-}
-
-// grow gives single workers to jobs that have their base and may have more, each to the job that beats all others, until no job
-// can use another. rank records the standing of job i with its present Want, and reports whether the job should get one more at
-// all. beats(i, k) compares two jobs that have been ranked, i < k.
-func (b *budget) grow(s *cluster.View, jobs []Job, scaling Scaling, rank func(i int32, t throughput) bool,
-	beats func(i, k int32) bool) {
-	curves := make([]throughput, len(jobs))
-	var open []int32 // the contestants, as indexes into jobs
-	for i := range jobs {
-		if j := &jobs[i]; j.Want > 0 && j.Want < j.Most {
-			curves[i] = scaling.of(s, j.ID)
-			if rank(int32(i), curves[i]) {
-				open = append(open, int32(i))
-			}
-		}
-	}
-	c := newContest(len(open), func(x, y int32) bool { return beats(open[x], open[y]) })
-	for k := c.first(); k >= 0; k = c.first() {
-		i := open[k]
-		if j := &jobs[i]; b.give(j, 1) && j.Want < j.Most && rank(i, curves[i]) {
-			c.changed(k)
-		} else {
-			c.out(k)
-		}
-	}
-}
-
-// byWorkLeft sorts jobs by work left, least first and jobs without an estimate last. Equal jobs keep their order.
-func byWorkLeft(jobs []Job) {
-	left := func(j *Job) time.Duration {
-		if j.Left <= 0 {
-			return math.MaxInt64
-		}
-		return j.Left
-	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(left(&a), left(&b)) })
 }

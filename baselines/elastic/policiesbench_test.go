@@ -32,8 +32,6 @@ func BenchmarkAllocate(b *testing.B) {
 		name   string
 		policy Policy
 	}{
-		{"gandiva", NewGandiva(DefaultGandiva())}, {"afs", NewAFS(DefaultAFS())},
-		{"afs by gain", NewAFS(AFSConfig{Rule: Gain, Scaling: Profiled})}, {"optimus", NewOptimus(DefaultOptimus())},
 		{"pollux", NewPollux(DefaultPollux())},
 	} {
 		b.Run(c.name, func(b *testing.B) {

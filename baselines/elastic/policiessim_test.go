@@ -88,30 +88,24 @@ func play(t *rapid.T, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler)
 	return lines, l.Outcome
 }
 
-// TestPoliciesFinishAllJobs checks that with the scheduler every policy finishes every job that the cluster can hold, and gives
-// the same schedule again after Reset.
-func TestPoliciesFinishAllJobs(t *testing.T) {
-	pollux := DefaultPollux()
-	pollux.Population, pollux.Generations = 10, 10
-	for _, p := range []Policy{
-		NewGandiva(DefaultGandiva()), NewGandiva(GandivaConfig{Skip: true, Even: true}), NewAFS(DefaultAFS()),
-		NewAFS(AFSConfig{Rule: Gain, Submission: true, Scaling: Linear}), NewOptimus(DefaultOptimus()), NewPollux(pollux),
-	} {
-		t.Run(p.Name(), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				cfg, jobs := drawEpisode(t)
-				c := Default()
-				c.Epoch = rapid.SampledFrom([]time.Duration{0, 7 * time.Second}).Draw(t, "epoch")
-				c.Decreasing = rapid.Bool().Draw(t, "decreasing")
-				sched := New(p.Name(), p, c)
-				first, end := play(t, cfg, jobs, sched)
-				if !end.Terminated {
-					t.Fatalf("outcome %+v, want every job finished; %q", end, first)
-				}
-				if again, _ := play(t, cfg, jobs, sched); !slices.Equal(first, again) {
-					t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
-				}
-			})
-		})
-	}
+// TestPolluxFinishesAllJobs checks that with the scheduler Pollux finishes every job that the cluster can hold, and gives the same
+// schedule again after Reset.
+func TestPolluxFinishesAllJobs(t *testing.T) {
+	c := DefaultPollux()
+	c.Population, c.Generations = 10, 10
+	p := NewPollux(c)
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, jobs := drawEpisode(t)
+		c := Default()
+		c.Epoch = rapid.SampledFrom([]time.Duration{0, 7 * time.Second}).Draw(t, "epoch")
+		c.Decreasing = rapid.Bool().Draw(t, "decreasing")
+		sched := New(p.Name(), p, c)
+		first, end := play(t, cfg, jobs, sched)
+		if !end.Terminated {
+			t.Fatalf("outcome %+v, want every job finished; %q", end, first)
+		}
+		if again, _ := play(t, cfg, jobs, sched); !slices.Equal(first, again) {
+			t.Fatalf("schedule\n%q, after Reset\n%q", first, again)
+		}
+	})
 }

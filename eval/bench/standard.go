@@ -49,7 +49,7 @@ func Standard(prior string) []Entry {
 	all = append(all, with(careful, "srsf:place=compact", "srsf:evict=true:place=compact", "serverfilling:place=compact")...)
 	all = append(all, with(learns, "las+menu+move", "gittins+menu+move", "srsf+menu+move", "srsf+menu+move+loan",
 		"srsf+menu:places=8:idle=true+move", "srsf:evict=true+menu:places=8:idle=true+move", "synergy", "gavel",
-		"lyra+loan", "afs+loan")...)
+		"lyra+loan")...)
 	const srpt = "a-srpt:predictor=granted:backfill=true+menu"
 	all = append(all, with(learns+":time=history", srpt)...)
 	all = append(all, ofTeam("prior", prior, prior), ofTeam(released, released, prior))

@@ -45,7 +45,7 @@ func windows() []window {
 		{name: "loaning", scenario: "loaning-small-v1", sets: busy, policies: everybody(), choices: []string{"released+loan"}},
 		{name: "hard", scenario: "testdata/hard.yaml", change: tenants, policies: everybody(), short: short, choices: []string{"released"}},
 		{name: "untold", scenario: "embedded-physics-v1", sets: append(busy, "estimates.kind=none"),
-			policies: strings.Fields("fifo fjf+menu las las+menu+loan las:levels=single:quantum=0 las:levels=single:quantum=0+menu+loan random gittins gittins+menu gandiva fgd fgd+menu " +
+			policies: strings.Fields("fifo fjf+menu las las+menu+loan las:levels=single:quantum=0 las:levels=single:quantum=0+menu+loan random gittins gittins+menu fgd fgd+menu " +
 				"srtf+know srsf+menu+move+know sjfskip+know:time=history released+know:by=mean")},
 
 		{name: "venus", scenario: "venus-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},

@@ -23,8 +23,8 @@ const (
 	lyraPlain     = "lyra" + literal + ":special=false+loan" // no special placement of elastic jobs
 	fifoPolicy    = "fifo"
 	opportunistic = "opportunistic"
-	gandivaPolicy = "gandiva" + literal
-	afsPolicy     = "afs" + literal
+	gandivaPolicy = "gandiva"
+	afsPolicy     = "afs"
 	polluxPolicy  = "pollux" + literal + ":population=25:patience=20"
 	sensitivity   = "Sensitivity (§7.2 to §7.4)"
 	loaningOnly   = "Table 5: loaning only"

@@ -3,6 +3,7 @@
 package rivals
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/clustergym/clustergym/baselines"
@@ -15,7 +16,7 @@ func Register() { register() }
 
 var register = sync.OnceFunc(func() {
 	all.Register()
-	for _, b := range append(predicted(), opportunistic()) {
+	for _, b := range slices.Concat(predicted(), resizing(), []baselines.Baseline{opportunistic()}) {
 		baselines.Add(b)
 	}
 })

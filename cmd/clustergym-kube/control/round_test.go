@@ -144,7 +144,7 @@ func draw(t *rapid.T) (nodes []*corev1.Node, crews []crew) {
 // TestRound checks, for several policies, that the changes of a round can be carried out at once: no node gets more than it has,
 // gangs start completely, every pod is bound once, and the limits are respected.
 func TestRound(t *testing.T) {
-	for _, policy := range []string{"fifo", "sjfskip", "srtf", "las", "lyra+loan", "afs", "prior"} {
+	for _, policy := range []string{"fifo", "sjfskip", "srtf", "las", "lyra+loan", "lyra", "prior"} {
 		t.Run(policy, func(t *testing.T) {
 			d := decider(t, policy)
 			rapid.Check(t, func(t *rapid.T) {

@@ -27,7 +27,7 @@ const soakPiece = 500
 var plays = []play{
 	{policy: "fjf"}, {policy: "srsf:evict=true", stops: 6}, {policy: "srtf", stops: 6, across: true},
 	{policy: "sjfskip+menu+know:speed=fit", amounts: true, whims: true, grows: true},
-	{policy: "lyra+loan", stops: 6, loans: true, grows: true}, {policy: "afs", stops: 6, across: true, grows: true},
+	{policy: "lyra+loan", stops: 6, loans: true, grows: true}, {policy: "lyra", stops: 6, across: true, grows: true},
 	{policy: "fjf+loan", loans: true, grows: true}, {policy: "sjfskip"}, {policy: "sjfskip+menu+know:speed=fit", amounts: true},
 	{policy: "srsf+menu+move+know:speed=fit", stops: 6, amounts: true, grows: true},
 }

@@ -77,7 +77,7 @@ func TestElastic(t *testing.T) {
 	c.KWOK(2)
 	c.ControllerManager()
 	k := check(t, c)
-	s := run(t, c, "scheduler", "--mode=live", "--policy=afs", "--estimate=1h", "--gang-deadline="+gangDeadline.String(), "--verbose",
+	s := run(t, c, "scheduler", "--mode=live", "--policy=lyra", "--estimate=1h", "--gang-deadline="+gangDeadline.String(), "--verbose",
 		"--period=2s")
 	bounds := map[string]string{"clustergym.dev/min-workers": "2", "clustergym.dev/max-workers": "12"}
 	deployment(t, k, "deployed", 4, 2, 1, bounds)

@@ -1,4 +1,4 @@
-package elastic
+package rivals
 
 // contest finds the contestant that beats all others, repeatedly, while the standing of one contestant at a time changes. It is
 // a knock-out tournament that replays only the matches of the contestant that changed, so a change takes time logarithmic in the
