@@ -19,5 +19,6 @@ var gone = map[string]string{
 
 // leaves returns the error about a policy that is gone.
 func leaves(policy, base string) error {
-	return fmt.Errorf("policy %q: %s served only experiments of papers, which are now in clustergym-studies; use %s", policy, base, gone[base])
+	return fmt.Errorf("policy %q: %s served only experiments of papers, which are now in clustergym-studies; use %s",
+		policy, base, gone[base])
 }

@@ -42,14 +42,11 @@ func borrowers() Baseline {
 
 // loans declares the options of borrowing servers and returning them.
 func loans(s *option.Set, c *loan.Config) {
-	option.Choice(s, &c.Policy, "reclaim", []loan.Policy{loan.Lyra, loan.SCF, loan.Random, loan.Optimal},
-		"which servers go back where jobs must be stopped: least preemption cost, fewest jobs, any, or the optimum by search",
+	option.Choice(s, &c.Policy, "reclaim", []loan.Policy{loan.Lyra, loan.SCF, loan.Random},
+		"which servers go back where jobs must be stopped: least preemption cost, fewest jobs, or any",
 		"Lyra, §4; the others are its rivals")
-	option.Choice(s, &c.Cost, "cost", []loan.Cost{loan.ServerFractions, loan.JobCount, loan.GPUFractions},
-		"what reclaim=lyra adds up over the jobs of a server: 1 / their servers, 1, or the fraction of their GPUs there",
-		"Lyra, §4; the others it rejects")
 	s.Bool(&c.Flexible, "flexible", "whether jobs are scaled in where that spares them a stop", "Lyra, §5.3")
-	s.Int(&c.Limit, "limit", 0, 1<<30, "steps of the search for the optimum", "own choice")
+	s.Gone("cost", "limit")
 	option.Choice(s, &c.Borrow, "borrow", []loan.Borrow{loan.All, loan.Needed}, "all that is offered, or what waiting jobs ask for",
 		"Lyra, §6")
 	option.Choice(s, &c.First, "first", []loan.Order{loan.Lowest, loan.Highest, loan.Largest}, "which servers are borrowed first",

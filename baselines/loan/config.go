@@ -10,15 +10,10 @@ import (
 type Config struct {
 	// Policy chooses among the servers that cannot go back unless a job is stopped. The default is Lyra's (EuroSys 2023, §4).
 	Policy Policy
-	// Cost is what Lyra's policy minimises. The default is ServerFractions (§4); the paper rejects the others.
-	Cost Cost
 	// Flexible scales jobs in if that keeps them from being stopped, and first returns the servers for which scaling in suffices.
 	// The default is true (§5.3). That servers with the fewest such workers go first is reconstructed. With false every job on a
 	// returned server is stopped: loaning only.
 	Flexible bool
-	// Limit is the largest number of nodes that the search of Optimal visits; after that it takes the best choice so far. Own
-	// choice.
-	Limit int
 	// Borrow decides how many of the servers offered to borrow. The default is All (§6).
 	Borrow Borrow
 	// First decides which servers to borrow first. The paper does not say; Lowest is the default and an own choice.
@@ -34,20 +29,9 @@ type Policy string
 
 // The values of Policy.
 const (
-	Lyra    Policy = "lyra"    // the least preemption cost first; each choice changes the costs of the other servers (§4)
-	SCF     Policy = "scf"     // the servers with the fewest jobs (§7.1)
-	Random  Policy = "random"  // any servers (§7.1)
-	Optimal Policy = "optimal" // the fewest jobs stopped, then the least collateral damage, by search: for small cases (§7.3)
-)
-
-// Cost is a definition of the cost of returning a server: a sum over the jobs that this would stop.
-type Cost string
-
-// The values of Cost (Lyra, §4, table 1).
-const (
-	ServerFractions Cost = "servers" // for each job, 1 / number of servers that host it
-	JobCount        Cost = "jobs"    // for each job, 1
-	GPUFractions    Cost = "gpus"    // for each job, the fraction of its GPUs that is on the server
+	Lyra   Policy = "lyra"   // the least preemption cost first; each choice changes the costs of the other servers (§4)
+	SCF    Policy = "scf"    // the servers with the fewest jobs (§7.1)
+	Random Policy = "random" // any servers (§7.1)
 )
 
 // Borrow decides how many servers to borrow.
@@ -75,19 +59,15 @@ const (
 // Default returns the options of Lyra's orchestrator, with a round at every decision point.
 func Default() Config {
 	return Config{
-		Policy: Lyra, Cost: ServerFractions, Flexible: true, Limit: 10_000, Borrow: All, First: Lowest,
+		Policy: Lyra, Flexible: true, Borrow: All, First: Lowest,
 	}
 }
 
 // validate returns an error about the first field that is out of range.
 func (c Config) validate() error {
 	switch {
-	case !slices.Contains([]Policy{Lyra, SCF, Random, Optimal}, c.Policy):
-		return fmt.Errorf("policy %q, want one of %s, %s, %s, %s", c.Policy, Lyra, SCF, Random, Optimal)
-	case !slices.Contains([]Cost{ServerFractions, JobCount, GPUFractions}, c.Cost):
-		return fmt.Errorf("cost %q, want one of %s, %s, %s", c.Cost, ServerFractions, JobCount, GPUFractions)
-	case c.Limit < 0:
-		return fmt.Errorf("limit %d, want 0 or more", c.Limit)
+	case !slices.Contains([]Policy{Lyra, SCF, Random}, c.Policy):
+		return fmt.Errorf("policy %q, want one of %s, %s, %s", c.Policy, Lyra, SCF, Random)
 	case c.Borrow != All && c.Borrow != Needed:
 		return fmt.Errorf("borrow %q, want %s or %s", c.Borrow, All, Needed)
 	case !slices.Contains([]Order{Lowest, Highest, Largest}, c.First):

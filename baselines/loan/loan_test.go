@@ -312,8 +312,6 @@ func TestEpisodes(t *testing.T) {
 func TestResetRefuses(t *testing.T) {
 	for want, set := range map[string]func(*loan.Config){
 		`policy "best"`: func(c *loan.Config) { c.Policy = "best" },
-		`cost ""`:       func(c *loan.Config) { c.Cost = "" },
-		`limit -1`:      func(c *loan.Config) { c.Limit = -1 },
 		`borrow "some"`: func(c *loan.Config) { c.Borrow = "some" },
 		`first "any"`:   func(c *loan.Config) { c.First = "any" },
 		`period -1s`:    func(c *loan.Config) { c.Period = -time.Second },

@@ -27,12 +27,10 @@ const tied = 1e-9
 
 // ledger keeps track of which jobs are still where while servers go back one by one, and of the cost of returning each server.
 type ledger struct {
-	by       Cost
 	jobs     []job
 	on       [][]resident // by server
 	slack    []int32      // by job: workers that it can still lose
 	hosts    []int        // by job: number of servers with workers that it cannot lose
-	milli    []int64      // by job: thousandths of GPUs that it holds everywhere
 	gone     []bool       // by job: it is stopped
 	back     []bool       // by server
 	returned []int        // servers in the order in which they went back
@@ -51,13 +49,14 @@ type ledger struct {
 type resident struct{ job, piece int }
 
 // newLedger computes the preemption cost of each of the servers on loan: the sum, over the jobs that returning the server would
-// stop, of what the parameter by defines. Flexible workers do not count: a job that can lose all its workers on the server is
-// not stopped. The servers that host a job are those that remain after it has lost as many pieces as it can, small ones first.
+// stop, of 1 / the number of servers that host the job (Lyra, §4, table 1). Flexible workers do not count: a job that can lose all
+// its workers on the server is not stopped. The servers that host a job are those that remain after it has lost as many pieces as
+// it can, small ones first.
 // That Lyra ignores flexible workers is reconstructed; §5.3 releases them before.
-func newLedger(by Cost, servers int, jobs []job, flexible bool) *ledger {
+func newLedger(servers int, jobs []job, flexible bool) *ledger {
 	l := &ledger{
-		by: by, jobs: jobs, on: make([][]resident, servers),
-		slack: make([]int32, len(jobs)), hosts: make([]int, len(jobs)), milli: make([]int64, len(jobs)),
+		jobs: jobs, on: make([][]resident, servers),
+		slack: make([]int32, len(jobs)), hosts: make([]int, len(jobs)),
 		gone: make([]bool, len(jobs)), back: make([]bool, servers),
 		cost: make([]float64, servers), hard: make([]int32, servers), soft: make([]int32, servers),
 		hits: make([]int32, servers), freed: make([]int64, servers),
@@ -80,12 +79,11 @@ func newLedger(by Cost, servers int, jobs []job, flexible bool) *ledger {
 // count updates the numbers of a job that costs depend on.
 func (l *ledger) count(j int) {
 	job := &l.jobs[j]
-	n, milli, spare := job.Elsewhere, job.ElsewhereMilli, l.slack[j]
+	n, spare := job.Elsewhere, l.slack[j]
 	l.sizes = l.sizes[:0]
 	for _, p := range job.Pieces {
 		if !l.back[p.Server] {
 			l.sizes = append(l.sizes, p.Workers)
-			milli += p.GPUMilli
 		}
 	}
 	if n += len(l.sizes); spare > 0 {
@@ -97,7 +95,7 @@ func (l *ledger) count(j int) {
 			n--
 		}
 	}
-	l.hosts[j], l.milli[j] = n, milli
+	l.hosts[j] = n
 }
 
 // price updates the cost of a server.
@@ -113,14 +111,7 @@ func (l *ledger) price(s int) {
 			continue
 		}
 		l.hard[s]++
-		switch l.by {
-		case JobCount:
-			l.cost[s]++
-		case GPUFractions:
-			l.cost[s] += float64(p.GPUMilli) / float64(l.milli[r.job])
-		default:
-			l.cost[s] += 1 / float64(l.hosts[r.job])
-		}
+		l.cost[s] += 1 / float64(l.hosts[r.job])
 	}
 }
 

@@ -10,16 +10,12 @@ import (
 // jobs that must be stopped for that, ascending. Every other job loses its workers on these servers and keeps running. Of the
 // options it uses only those about returning servers; only Random uses draw.
 //
-// All policies except Optimal begin with the servers that stop no job: idle ones first, then those with the fewest workers to
+// All policies begin with the servers that stop no job: idle ones first, then those with the fewest workers to
 // scale in. Which servers these are depends on the servers chosen before, because a job loses at most job.Flexible workers in
-// all. Optimal considers all servers at once.
+// all.
 func (c Config) reclaim(servers int, jobs []job, n int, draw *rand.Rand) (returned, preempted []int) {
 	n = min(n, servers)
-	if c.Policy == Optimal {
-		returned, preempted, _ = c.search(servers, jobs, n)
-		return returned, preempted
-	}
-	l := newLedger(c.Cost, servers, jobs, c.Flexible)
+	l := newLedger(servers, jobs, c.Flexible)
 	for len(l.returned) < n {
 		s := l.cheapest(n - len(l.returned))
 		if l.hard[s] > 0 && c.Policy != Lyra {

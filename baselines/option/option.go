@@ -25,12 +25,18 @@ type Option struct {
 }
 
 // Set is the set of options of one scheduler, in the order of declaration. The zero value is empty and ready to use.
-type Set struct{ all []Option }
+type Set struct {
+	all  []Option
+	gone []string
+}
 
 // All returns the options declared so far.
 func (s *Set) All() []Option { return slices.Clone(s.all) }
 
 func (s *Set) add(o Option) { s.all = append(s.all, o) }
+
+// Gone names options that the scheduler had. They varied details of a paper, and no experiment found another value useful.
+func (s *Set) Gone(names ...string) { s.gone = append(s.gone, names...) }
 
 // Float declares an option whose value is a number from low to high.
 func (s *Set) Float(p *float64, name string, low, high float64, about, source string) {
@@ -120,6 +126,8 @@ func (s *Set) Parse(text string) error {
 		name, value, given := strings.Cut(part, "=")
 		i := slices.IndexFunc(s.all, func(o Option) bool { return o.Name == name })
 		switch {
+		case i < 0 && slices.Contains(s.gone, name):
+			return fmt.Errorf("option %s is gone, because it only varied a detail of a paper: leave it out; want %s", name, s.names())
 		case i < 0:
 			return fmt.Errorf("no option %q, want %s", name, s.names())
 		case !given:

@@ -82,3 +82,21 @@ func TestDefaultsParse(t *testing.T) {
 		t.Errorf("%q: %+v, %v, want %+v", parts, got, err, start)
 	}
 }
+
+// TestGoneOptions checks that an option that is gone is refused with the reason and those that there are, and one that never was is
+// not said to be gone.
+func TestGoneOptions(t *testing.T) {
+	var s Set
+	x := 1
+	s.Int(&x, "x", 0, 9, "", "")
+	s.Gone("y", "z")
+	for text, want := range map[string]string{
+		"y=1":     "option y is gone, because it only varied a detail of a paper: leave it out; want one of x",
+		"x=2:z":   "option z is gone, because it only varied a detail of a paper: leave it out; want one of x",
+		"other=1": `no option "other", want one of x`,
+	} {
+		if err := s.Parse(text); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+}

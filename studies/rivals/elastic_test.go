@@ -10,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// asked is a job that may have base to most workers of a GPU each, runs with now workers (0: it waits), and has so many seconds left
-// with one worker (0: nobody knows).
+// asked is a job that may have base to most workers of a GPU each, runs with now workers (0: it waits), and has so many seconds
+// left with one worker (0: nobody knows).
 type asked struct{ base, most, now, left int32 }
 
 // wants returns how many workers a policy gives to jobs on a server of the given number of GPUs.
