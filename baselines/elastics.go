@@ -56,12 +56,8 @@ func scaling(s *Settings, p *elastic.Scaling) {
 }
 
 func declareLyra(s *Settings) maker {
-	c := elastic.DefaultLyra()
-	s.Bool(&c.Longest, "longest", "whether elastic jobs are sorted by their time with the least workers, not the most",
-		"reconstructed")
-	s.Bool(&c.Together, "together", "whether all GPUs are counted in one number, one on loan as `loaned` of others", "own choice")
-	s.Float(&c.Loaned, "loaned", 0.01, 1, "what a GPU on loan counts, with together=true", "Lyra, §7.5: three servers for one")
-	return s.elastic(0, func() elastic.Policy { return elastic.NewLyra(c) })
+	s.Gone("longest", "together", "loaned")
+	return s.elastic(0, elastic.NewLyra)
 }
 
 func declarePollux(s *Settings) maker {

@@ -59,16 +59,13 @@ func declareASRPT(s *baselines.Settings) maker {
 	option.Choice(&s.Set, &c.Backfill, "backfill", asrpt.Backfills(),
 		"whether later jobs start when one does not fit: none, all that fit, or (easy) those that by predictions do not delay it",
 		"reconstructed (60 %); easy is EASY backfilling (Lifka, JSSPP 1995), which the paper's abstract does not mention")
-	option.Choice(&s.Set, &c.Work, "work", asrpt.Works(),
-		"the time of an iteration on the virtual machine: on the best placement, the most scattered one, or their mean",
-		"reconstructed (65 %)")
 	s.Float(&c.Tau, "tau", 0, 1e6, "how long a job is held for a compact placement, in predicted durations; 0 switches the rule off",
 		"own choice; the paper's value is unknown")
 	s.Float(&c.Theta, "theta", 1, 1e6, "the slowdown by scattering from which on a job communicates much",
 		"own choice; the paper's is unknown")
 	s.Float(&c.Epsilon, "epsilon", 0, 1e6, "how much slower than the best placement is good enough",
 		"own choice; the paper's is unknown")
-	s.Bool(&c.Overtake, "overtake", "whether later jobs start while one is held", "reconstructed (55 %)")
+	s.Gone("work", "overtake")
 	s.Float(&c.Comm.Intra, "intra", 1e-3, 1e6, "GB/s of a GPU to the others of its server, for the delay rule", "own choice")
 	s.Float(&c.Comm.NIC, "nic", 1e-3, 1e6, "GB/s of a server, for the delay rule", "own choice")
 	placer := s.Placer("heavy-edge")

@@ -21,19 +21,6 @@ const (
 // StartRules returns the values of StartRule, the default first.
 func StartRules() []StartRule { return []StartRule{atVirtualCompletion, projectedOrder} }
 
-// Work decides which time of an iteration determines a job's work on the virtual machine.
-type Work string
-
-// The values of Work. Reconstructed: 65 % for α_min, the one that the guarantee needs.
-const (
-	workMin  Work = "min"  // α_min, the time on the best placement
-	workMax  Work = "max"  // α_max, the time on the most scattered placement
-	workMean Work = "mean" // the mean of both
-)
-
-// Works returns the values of Work, the default first.
-func Works() []Work { return []Work{workMin, workMax, workMean} }
-
 // Predictor predicts the number of iterations of jobs. The predictors of package predict implement it.
 type Predictor interface {
 	// Reset restores the predictor's state after creation. All random choices follow from the seed.
@@ -48,15 +35,12 @@ type Predictor interface {
 type Config struct {
 	Start    StartRule
 	Backfill Backfill
-	Work     Work
 
 	// The delay rule holds a job back if the GPUs found for it would make it slow: if α_max / α_min is at least Theta and α of the
 	// placement exceeds (1 + Epsilon) times α_min. It holds the job until it has been in the queue for Tau times its predicted
 	// duration n·α_min. With Tau 0 there is no delay rule. The paper has such a rule; its form is reconstructed (45 %), and the
-	// defaults are our own.
+	// defaults are our own. Later jobs may start while it holds one back; reconstructed: 55 %.
 	Theta, Epsilon, Tau float64
-	// Overtake lets later jobs start while the delay rule holds one back. Reconstructed: 55 %.
-	Overtake bool
 
 	// Comm is the model of communication that the delay rule uses. NewHeavyEdge takes its own.
 	Comm Comm
@@ -70,8 +54,8 @@ type Config struct {
 // Default returns the default options, without a predictor.
 func Default() Config {
 	return Config{
-		Start: atVirtualCompletion, Backfill: noBackfill, Work: workMin,
-		Theta: 1.5, Epsilon: 0.1, Tau: 0.5, Overtake: true,
+		Start: atVirtualCompletion, Backfill: noBackfill,
+		Theta: 1.5, Epsilon: 0.1, Tau: 0.5,
 		Comm: DefaultComm(),
 	}
 }

@@ -102,7 +102,6 @@ func TestDelayRule(t *testing.T) {
 		c.Tau = rapid.Float64Range(0.01, 2).Draw(t, "tau")
 		c.Theta = rapid.Float64Range(1, 8).Draw(t, "theta")
 		c.Epsilon = rapid.Float64Range(0, 1).Draw(t, "epsilon")
-		c.Overtake = rapid.Bool().Draw(t, "overtake")
 		c.Backfill = rapid.SampledFrom(Backfills()).Draw(t, "backfill")
 		o := &observer{Placer: NewHeavyEdge(c.Comm), t: t, c: c}
 		c.Placer = watched{o}
@@ -133,8 +132,6 @@ func TestHolds(t *testing.T) {
 		want   string
 	}{
 		{"until a server has room", 50 * second, func(*Config) {}, "small 45s, gang 1m0s on 1"},
-		{"for as long as it would run", 200 * second, func(c *Config) { c.Overtake = false }, "gang 1m9s on 2, small 1m45s"},
-		{"with nobody behind it", 50 * second, func(c *Config) { c.Overtake = false }, "gang 1m0s on 1, small 1m0s"},
 		{"not with tau 0", 50 * second, func(c *Config) { c.Tau = 0 }, "gang 33s on 2, small 1m0s"},
 		{"not one that sends less than theta", 50 * second, func(c *Config) { c.Theta = 1000 }, "gang 33s on 2, small 1m0s"},
 		{"not within epsilon", 50 * second, func(c *Config) { c.Epsilon = 1000 }, "gang 33s on 2, small 1m0s"},

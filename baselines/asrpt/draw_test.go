@@ -173,8 +173,6 @@ func drawOptions(t *rapid.T) func() Config {
 	c := Default()
 	c.Start = rapid.SampledFrom(StartRules()).Draw(t, "start")
 	c.Backfill = rapid.SampledFrom(Backfills()).Draw(t, "backfill")
-	c.Overtake = rapid.Bool().Draw(t, "overtake")
-	c.Work = rapid.SampledFrom(Works()).Draw(t, "work")
 	c.Tau = rapid.SampledFrom([]float64{0, 0.5, 2}).Draw(t, "tau")
 	c.Theta = rapid.SampledFrom([]float64{1, 1.5, 5}).Draw(t, "theta")
 	c.Epsilon = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "epsilon")

@@ -87,9 +87,6 @@ func (p *plain) Schedule(tx *cluster.Txn) error {
 		case !fits:
 		case p.Tau > 0 && p.delay(tx, id):
 			tx.Rollback(mark)
-			if !p.Overtake {
-				return p.wake(tx)
-			}
 		default:
 			delete(p.entered, id)
 			if late {
@@ -148,15 +145,8 @@ func (p *plain) note(tx *cluster.Txn) {
 		case cluster.Arrived:
 			p.entered[e.Job] = s.Now()
 			n, _ := p.Predictor.Predict(spec)
-			best, worst := extremes(s, spec, spec.Workers, p.Comm)
 			p.least[e.Job] = time.Duration(math.Round(n * physics.IterationSeconds(spec) * 1e9))
 			seconds := p.least[e.Job].Seconds()
-			switch p.Work {
-			case workMax:
-				seconds *= worst / best
-			case workMean:
-				seconds *= (1 + worst/best) / 2
-			}
 			work := math.Round(seconds * spec.GPUs() / float64(max(gpus, 1)) * 1e9)
 			p.jobs = append(p.jobs, virtualJob{time.Duration(max(work, 1)), s.Now(), e.Job})
 		case cluster.Interrupted:

@@ -28,7 +28,7 @@ func BenchmarkLyraDecision(b *testing.B) {
 				s := contended(b, c.queued, c.running, c.fill, c.full)
 				cfg := elastic.Default()
 				cfg.Gather = gather
-				sched := elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), cfg)
+				sched := elastic.New("lyra", elastic.NewLyra(), cfg)
 				if err := sched.Reset(1); err != nil {
 					b.Fatal(err)
 				}

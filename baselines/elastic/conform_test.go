@@ -106,12 +106,6 @@ func drawConfig(t *rapid.T) elastic.Config {
 	}
 }
 
-func drawLyra(t *rapid.T) elastic.Policy {
-	return elastic.NewLyra(elastic.LyraConfig{
-		Longest: rapid.Bool().Draw(t, "longest"), Together: rapid.Bool().Draw(t, "together"), Loaned: 1.0 / 3,
-	})
-}
-
 // wild is a policy that wants random numbers of workers in random order.
 type wild struct{ r *rand.Rand }
 
@@ -294,7 +288,7 @@ func TestLyraFinishesAllJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
 		c := drawConfig(t)
-		p := drawLyra(t)
+		p := elastic.NewLyra()
 		sched := borrower{guard{elastic.New("lyra", p, c), c.Elastic, c.Elastic && c.Special && !c.Gather}, c.Elastic}
 		cut := cfg
 		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
@@ -328,7 +322,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 		c := drawConfig(t)
 		c.Epoch = 0
 		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
-		ran := rapid.SampledFrom([]elastic.Policy{&wild{}, elastic.NewLyra(elastic.DefaultLyra())}).Draw(t, "who ran it")
+		ran := rapid.SampledFrom([]elastic.Policy{&wild{}, elastic.NewLyra()}).Draw(t, "who ran it")
 		s, err := sim.New(cfg, jobs)
 		if err != nil {
 			t.Fatal(err)
@@ -359,7 +353,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 			return ops
 		}
 		lyra := func() cluster.Scheduler {
-			p := guard{elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), c), c.Elastic, false}
+			p := guard{elastic.New("lyra", elastic.NewLyra(), c), c.Elastic, false}
 			if err := p.Reset(1); err != nil {
 				t.Fatal(err)
 			}

@@ -34,11 +34,6 @@ func newGPUTypes(s *cluster.View) gpuTypes {
 	return t
 }
 
-// oneType treats all GPUs as one type.
-func oneType(s *cluster.View) gpuTypes {
-	return gpuTypes{of: make([]int8, s.Servers()), training: []int8{0}, loan: []int8{0}}
-}
-
 func (t *gpuTypes) count() int { return len(t.training) }
 
 // allowed returns the bit set of the types that a job can run on.

@@ -7,23 +7,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// LyraConfig are the options of Lyra's allocation. [L] is Lyra (EuroSys 2023).
-type LyraConfig struct {
-	// Longest sorts waiting elastic jobs by their run time with the least workers. By default they are sorted by their run time
-	// with the most. The default is reconstructed: [L §5.2] sorts by running time and gives only the minimum for elastic jobs.
-	Longest bool
-	// Together counts all free GPUs in one number, in which a GPU on a server on loan counts as Loaned of a GPU of the training
-	// pool; this is the letter of [L §5.2]. By default Lyra counts each GPU type separately and a job takes GPUs of one type. Own
-	// choice: otherwise jobs that must have V100s would use up the count that T4s add, although a worker takes one GPU of either
-	// type.
-	Together bool
-	// Loaned is 1/3 in the paper [L §7.5: three servers with T4s are worth one with V100s]. It only applies with Together.
-	Loaned float64
-}
-
-// DefaultLyra returns the default options of Lyra.
-func DefaultLyra() LyraConfig { return LyraConfig{Loaned: 1.0 / 3} }
-
 // NewLyra returns the allocation of Lyra (Li et al., EuroSys 2023, §5.2), which has two phases. The first phase gives GPUs to
 // waiting jobs, shortest first: all workers of a job that is not elastic, the base of one that is. It passes over a job that
 // does not fit. The flexible workers of running jobs count as free, so running jobs shrink for waiting ones. The second phase
@@ -31,11 +14,12 @@ func DefaultLyra() LyraConfig { return LyraConfig{Loaned: 1.0 / 3} }
 // needs estimates.
 //
 // Reconstructed: the time saved of a running job refers to the work left, not to all of its work; ties go to fewer GPUs, then
-// lower ids; jobs that may mix GPU types come last, about which the paper has only one sentence [L §5.3].
-func NewLyra(c LyraConfig) Policy { return &lyra{LyraConfig: c} }
+// lower ids; waiting elastic jobs are sorted by their run time with the most workers; jobs that may mix GPU types come last, about
+// which the paper has only one sentence (§5.3). Own choice: each GPU type is counted separately and a job takes GPUs of one type;
+// otherwise jobs that must have V100s would use up the count that T4s add, although a worker takes one GPU of either type.
+func NewLyra() Policy { return &lyra{} }
 
 type lyra struct {
-	LyraConfig
 	stock    stock
 	queue    []entrant
 	admitted []int32 // indexes into jobs
@@ -65,10 +49,10 @@ func (e *entrant) before(f *entrant) bool {
 
 func (*lyra) Name() string         { return "lyra" }
 func (*lyra) NeedsEstimates() bool { return true }
-func (l *lyra) Reset(uint64)       { *l = lyra{LyraConfig: l.LyraConfig} }
+func (l *lyra) Reset(uint64)       { *l = lyra{} }
 
 func (l *lyra) Allocate(s *cluster.View, jobs []Job) {
-	l.stock.count(s, jobs, l.LyraConfig)
+	l.stock.count(s, jobs)
 	l.admit(s, jobs)
 	l.extend(s, jobs)
 	l.reorder(jobs)
@@ -84,11 +68,7 @@ func (l *lyra) admit(s *cluster.View, jobs []Job) {
 			j.Want = j.Base
 			continue
 		}
-		workers := j.Most
-		if l.Longest {
-			workers = j.Base
-		}
-		time := float64(j.Left) * float64(j.Workers) / float64(workers)
+		time := float64(j.Left) * float64(j.Workers) / float64(j.Most)
 		l.queue = append(l.queue, entrant{l.stock.types.mixes(s.Spec(j.ID)), time, j.ID, int32(i)})
 		smallest = min(smallest, int64(j.Base)*j.GPUMilli)
 	}

@@ -54,7 +54,7 @@ func (f fixed) Allocate(_ *cluster.View, jobs []elastic.Job) {
 // finds one that the paper does not list, with 5 and 3 workers, which saves most time if workers are not passed on.
 func TestLyraTables2To4(t *testing.T) {
 	six50, six20, three100 := stretchy("a", 2, 6, 50), stretchy("b", 2, 6, 20), stretchy("a", 2, 3, 100)
-	lyra := elastic.NewLyra(elastic.DefaultLyra())
+	lyra := elastic.NewLyra()
 	for _, c := range []struct {
 		name   string
 		a, b   need
@@ -217,59 +217,46 @@ func TestLyraAllocates(t *testing.T) {
 		name   string
 		site   site
 		arrive []need
-		option func(*elastic.LyraConfig)
 		want   string
 	}{
 		{"shortest first", site{training: 1, gpus: 4},
-			[]need{rigid("a", 3, 30), rigid("b", 2, 20), rigid("c", 2, 10)}, nil, "c = 0:2, b = 0:2"},
+			[]need{rigid("a", 3, 30), rigid("b", 2, 20), rigid("c", 2, 10)}, "c = 0:2, b = 0:2"},
 		{"a job that does not fit is skipped, and a longer one admitted", site{training: 1, gpus: 8, runs: []at{
 			{rigid("r", 4, 99), on([2]int32{0, 4})}}},
-			[]need{rigid("short", 6, 10), rigid("long", 4, 20)}, nil, "long = 0:4"},
+			[]need{rigid("short", 6, 10), rigid("long", 4, 20)}, "long = 0:4"},
 		{"a base takes the GPUs of workers beyond another's", site{training: 1, gpus: 8, runs: []at{
 			{stretchy("e", 2, 8, 50), on([2]int32{0, 8})}}},
-			[]need{rigid("new", 4, 1000)}, nil, "e = 0:4, new = 0:4"},
+			[]need{rigid("new", 4, 1000)}, "e = 0:4, new = 0:4"},
 		{"so does the base of an elastic job, and then both share what is left", site{training: 1, gpus: 8, runs: []at{
 			{stretchy("e", 2, 8, 50), on([2]int32{0, 8})}}},
-			[]need{stretchy("new", 2, 8, 50)}, nil, "e = 0:4, new = 0:4"},
+			[]need{stretchy("new", 2, 8, 50)}, "e = 0:4, new = 0:4"},
 		{"but nobody gets what is a base", site{training: 1, gpus: 8, runs: []at{
 			{stretchy("e", 6, 8, 50), on([2]int32{0, 8})}}},
-			[]need{rigid("new", 3, 1)}, nil, ""},
+			[]need{rigid("new", 3, 1)}, ""},
 		{"a running job that is not elastic keeps all", site{training: 1, gpus: 8, runs: []at{
 			{rigid("r", 6, 1000), on([2]int32{0, 6})}}},
-			[]need{rigid("short", 4, 1)}, nil, ""},
+			[]need{rigid("short", 4, 1)}, ""},
 		{"nobody shrinks for a gang that no type of GPUs can hold", site{training: 1, lent: 1, gpus: 4, kinds: v100T4, runs: []at{
 			{stretchy("e", 2, 4, 50).on("V100"), on([2]int32{0, 4})}}},
-			[]need{rigid("gang", 5, 1)}, nil, ""},
+			[]need{rigid("gang", 5, 1)}, ""},
 		{"jobs for V100s do not use up the room that T4s give", site{training: 1, lent: 1, gpus: 4, kinds: v100T4},
-			[]need{rigid("a", 4, 1).on("V100"), rigid("b", 4, 2).on("V100"), rigid("c", 4, 3).on(fungible)}, nil, "a = 0:4, c = 1:4"},
-		{"counted together they do, until they find no servers", site{training: 1, lent: 1, gpus: 4, kinds: v100T4},
-			[]need{rigid("a", 4, 1).on("V100"), rigid("b", 4, 2).on("V100"), rigid("c", 4, 3).on(fungible)},
-			func(c *elastic.LyraConfig) { c.Together, c.Loaned = true, 1 }, "a = 0:4, c = 1:4"},
-		{"a GPU on loan may count as a third", site{training: 1, lent: 1, gpus: 4, kinds: v100T4},
-			[]need{rigid("a", 4, 1), rigid("b", 2, 2), rigid("c", 1, 3)},
-			func(c *elastic.LyraConfig) { c.Together = true }, "a = 0:4, c = 1:1"},
+			[]need{rigid("a", 4, 1).on("V100"), rigid("b", 4, 2).on("V100"), rigid("c", 4, 3).on(fungible)}, "a = 0:4, c = 1:4"},
 		{"a share of a GPU takes what is left of one", site{training: 1, gpus: 2, runs: []at{
 			{rigid("r", 1, 9).shared(600), on([2]int32{0, 1})}}},
-			[]need{rigid("whole", 2, 1), rigid("much", 1, 2).shared(600), rigid("little", 1, 3).shared(400)}, nil,
+			[]need{rigid("whole", 2, 1), rigid("much", 1, 2).shared(600), rigid("little", 1, 3).shared(400)},
 			"much = 0:1, little = 0:1"},
 		{"workers beyond the base may hold shares", site{training: 1, gpus: 2, runs: []at{
 			{stretchy("e", 1, 2, 9).shared(800), on([2]int32{0, 2})}, {rigid("r", 2, 9).shared(100), on([2]int32{0, 2})}}},
-			[]need{rigid("a", 1, 1).shared(900)}, nil, "e = 0:1, a = 0:1"},
+			[]need{rigid("a", 1, 1).shared(900)}, "e = 0:1, a = 0:1"},
 		{"elastic jobs sort by their shortest time", site{training: 1, gpus: 2},
-			[]need{rigid("a", 2, 30), stretchy("b", 2, 8, 20)}, nil, "b = 0:2"},
-		{"or by their longest", site{training: 1, gpus: 2},
-			[]need{rigid("a", 2, 30), stretchy("b", 2, 8, 20)}, func(c *elastic.LyraConfig) { c.Longest = true }, "a = 0:2"},
+			[]need{rigid("a", 2, 30), stretchy("b", 2, 8, 20)}, "b = 0:2"},
 		{"jobs that may mix types come last", site{training: 1, lent: 1, gpus: 2, kinds: v100T4},
-			[]need{rigid("a", 3, 1).mixing(), rigid("b", 2, 9)}, nil, "b = 0:2"},
+			[]need{rigid("a", 3, 1).mixing(), rigid("b", 2, 9)}, "b = 0:2"},
 		{"and then mix them", site{training: 1, lent: 1, gpus: 2, kinds: v100T4},
-			[]need{rigid("a", 3, 1).mixing(), rigid("b", 1, 9)}, nil, "b = 0:1, a = 0:1 1:2"},
+			[]need{rigid("a", 3, 1).mixing(), rigid("b", 1, 9)}, "b = 0:1, a = 0:1 1:2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := elastic.DefaultLyra()
-			if c.option != nil {
-				c.option(&cfg)
-			}
-			if got := strings.Join(decide(t, c.site, c.arrive, elastic.NewLyra(cfg), elastic.Default()), ", "); got != c.want {
+			if got := strings.Join(decide(t, c.site, c.arrive, elastic.NewLyra(), elastic.Default()), ", "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -282,8 +269,6 @@ func TestLooks(t *testing.T) {
 	idle := site{training: 1, lent: 1, gpus: 4, kinds: [2]string{"V100", "T4"}}
 	busy := idle
 	busy.runs = []at{{rigid("r", 1, 99), on([2]int32{0, 1})}}
-	lyra := elastic.DefaultLyra()
-	lyra.Together, lyra.Loaned = true, 1
 	for _, c := range []struct {
 		name  string
 		site  site
@@ -295,7 +280,7 @@ func TestLooks(t *testing.T) {
 		cfg := elastic.Default()
 		cfg.Looks = c.looks
 		arrive := []need{rigid("a", 5, 1).on("V100"), rigid("b", 4, 2).on("T4")}
-		if got := decide(t, c.site, arrive, elastic.NewLyra(lyra), cfg); !slices.Equal(got, c.want) {
+		if got := decide(t, c.site, arrive, fifo{}, cfg); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -307,7 +292,7 @@ func TestLyraNeedsEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Submit(0, &cluster.JobSpec{Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}})
-	p := elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), elastic.Default())
+	p := elastic.New("lyra", elastic.NewLyra(), elastic.Default())
 	if err := p.Reset(1); err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +434,7 @@ func TestEpoch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(t.Context(), elastic.New("lyra", elastic.NewLyra(elastic.DefaultLyra()), cfg), 1); err != nil {
+	if err := s.Run(t.Context(), elastic.New("lyra", elastic.NewLyra(), cfg), 1); err != nil {
 		t.Fatal(err)
 	}
 	var starts []time.Duration

@@ -5,15 +5,13 @@ import (
 )
 
 // stock is what Lyra can give out: unused GPUs, and the GPUs of the flexible workers of running jobs. It counts them by GPU
-// type, or all together. It ignores fragmentation, which matters only when the scheduler places jobs.
+// type. It ignores fragmentation, which matters only when the scheduler places jobs.
 type stock struct {
 	types   gpuTypes
 	whole   []int64 // free whole GPUs, by type
 	part    []int64 // free thousandths of GPUs that are partly used, by type
 	tenants allowance
-	kind    []int8  // by job index: the type of the GPUs that the job holds or is promised, or mixed, or untold
-	lent    float64 // GPUs on loan, if all are counted together
-	cfg     LyraConfig
+	kind    []int8 // by job index: the type of the GPUs that the job holds or is promised, or mixed, or untold
 }
 
 // mixed stands for GPUs of any types at once; untold is the kind of a job that has no GPUs yet.
@@ -23,18 +21,16 @@ const (
 )
 
 // count counts what is free.
-func (k *stock) count(s *cluster.View, jobs []Job, c LyraConfig) {
-	if k.cfg = c; len(k.whole) == 0 {
-		if k.types = newGPUTypes(s); c.Together {
-			k.types = oneType(s)
-		}
+func (k *stock) count(s *cluster.View, jobs []Job) {
+	if len(k.whole) == 0 {
+		k.types = newGPUTypes(s)
 		k.whole, k.part = make([]int64, k.types.count()), make([]int64, k.types.count())
 		k.tenants = allowance{}
 	}
 	clear(k.whole)
 	clear(k.part)
 	clear(k.tenants)
-	k.kind, k.lent = k.kind[:0], 0
+	k.kind = k.kind[:0]
 	shares := false
 	for i := range jobs {
 		shares = shares || jobs[i].GPUMilli < cluster.WholeGPU
@@ -45,17 +41,16 @@ func (k *stock) count(s *cluster.View, jobs []Job, c LyraConfig) {
 		if !s.Open(v) {
 			continue
 		}
-		k.put(s, v, cluster.WholeGPU, int64(s.FreeGPUs(v)))
+		k.put(v, cluster.WholeGPU, int64(s.FreeGPUs(v)))
 		if !shares {
 			continue
 		}
 		for _, used := range s.GPUUse(v) {
 			if used > 0 {
-				k.put(s, v, 1, cluster.WholeGPU-int64(used))
+				k.put(v, 1, cluster.WholeGPU-int64(used))
 			}
 		}
 	}
-	k.whole[0] += int64(k.lent * k.cfg.Loaned)
 }
 
 // occupied returns the kind of a running job's GPUs, and adds the GPUs of its flexible workers to the stock.
@@ -67,7 +62,7 @@ func (k *stock) occupied(s *cluster.View, j *Job) int8 {
 	for i := range p {
 		n := max(p[i].Workers-base, 0)
 		base -= p[i].Workers - n
-		k.put(s, p[i].Server, int64(p[i].GPUMilli), int64(n))
+		k.put(p[i].Server, int64(p[i].GPUMilli), int64(n))
 		k.tenants.take(s, j.ID, -int64(n)*int64(p[i].GPUMilli))
 	}
 	if k.types.mixes(s.Spec(j.ID)) {
@@ -77,13 +72,10 @@ func (k *stock) occupied(s *cluster.View, j *Job) int8 {
 }
 
 // put adds n shares of the given size, on GPUs of a server, to the stock.
-func (k *stock) put(s *cluster.View, v cluster.ServerID, milli, n int64) {
-	switch t := k.types.of[v]; {
-	case milli < cluster.WholeGPU:
+func (k *stock) put(v cluster.ServerID, milli, n int64) {
+	if t := k.types.of[v]; milli < cluster.WholeGPU {
 		k.part[t] += milli * n
-	case k.cfg.Together && s.OnLoan(v):
-		k.lent += float64(n)
-	default:
+	} else {
 		k.whole[t] += n
 	}
 }

@@ -68,7 +68,7 @@ func days(seed uint64) (sim.Config, []trace.Job) {
 // TestLyraTrend checks that loaning and scaling shorten queues and completion times, each alone and both together, as in Lyra's
 // table 5. It does not compare figures, because the workload is different.
 func TestLyraTrend(t *testing.T) {
-	lyra := func() elastic.Policy { return elastic.NewLyra(elastic.DefaultLyra()) }
+	lyra := func() elastic.Policy { return elastic.NewLyra() }
 	scaling := elastic.Default()
 	loaning := scaling
 	loaning.Elastic = false
