@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/elastic"
-	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -50,11 +49,6 @@ func (s *Settings) elastic(epoch time.Duration, policy func() elastic.Policy) ma
 	return func(name string) cluster.Scheduler { return elastic.New(name, policy(), c) }
 }
 
-func scaling(s *Settings, p *elastic.Scaling) {
-	option.Choice(&s.Set, p, "scaling", []elastic.Scaling{elastic.Profiled, elastic.Linear},
-		"how throughput grows with workers: as the model's profile says, or in proportion", "own choice")
-}
-
 func declareLyra(s *Settings) maker {
 	s.Gone("longest", "together", "loaned")
 	return s.elastic(0, elastic.NewLyra)
@@ -67,9 +61,7 @@ func declarePollux(s *Settings) maker {
 	s.Int(&c.Patience, "patience", 0, 100_000, "generations without a better allocation after which it ends; 0 never", "own choice")
 	s.Int(&c.Jobs, "jobs", 0, 100_000, "jobs that one search decides on", "own choice: it bounds the time of a search")
 	s.Float(&c.Power, "power", -math.MaxInt32, math.MaxInt32, "exponent of the mean; the less, the fairer", "Pollux, §4.2")
-	s.Float(&c.Floor, "floor", 1e-9, 1, "added to every speedup", "Pollux's artifact")
 	s.Duration(&c.Delay, "delay", "what a change costs a running job", "Pollux, §4.2.1")
-	s.Float(&c.Mutations, "mutations", 0, 1, "share of the jobs that change in a child", "own choice")
-	scaling(s, &c.Scaling)
+	s.Gone("floor", "mutations", "scaling")
 	return s.elastic(time.Minute, func() elastic.Policy { return elastic.NewPollux(c) })
 }

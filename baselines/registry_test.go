@@ -84,3 +84,15 @@ func TestPoliciesThatAreGone(t *testing.T) {
 		}
 	}
 }
+
+// TestOptionsThatAreGone checks that an option that only varied a detail of a paper is refused with that reason.
+func TestOptionsThatAreGone(t *testing.T) {
+	for _, name := range []string{
+		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "pollux:floor=1", "pollux:mutations=0.1", "pollux:scaling=linear",
+		"fifo+loan:cost=jobs", "fifo+loan:limit=3",
+	} {
+		if _, err := New(name); err == nil || !strings.Contains(err.Error(), "is gone, because it only varied a detail of a paper") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

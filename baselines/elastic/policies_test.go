@@ -101,13 +101,11 @@ func tell(t *testing.T, stories []story) {
 
 // variants returns pollux with several choices of its options.
 func variants() (all []Policy) {
-	for _, scaling := range []Scaling{Linear, Profiled} {
-		for _, power := range []float64{-3, -1, 0, 0.5} {
-			c := DefaultPollux()
-			c.Population, c.Generations, c.Power, c.Scaling = 8, 5, power, scaling
-			c.Jobs = 3 + int(power) // 0 to 3
-			all = append(all, NewPollux(c))
-		}
+	for _, power := range []float64{-3, -1, 0, 0.5} {
+		c := DefaultPollux()
+		c.Population, c.Generations, c.Power = 8, 5, power
+		c.Jobs = 3 + int(power) // 0 to 3
+		all = append(all, NewPollux(c))
 	}
 	return all
 }

@@ -21,22 +21,24 @@ type PolluxConfig struct {
 	Jobs int
 	// Power is the exponent p of the generalised mean of speedups over jobs: -1 [C]. A smaller exponent is fairer.
 	Power float64
-	// Floor is added to every speedup, so that allocations in which jobs wait have different means: 0.001 [C].
-	Floor float64
 	// Delay is the cost of a change of allocation for a running job. Its speedup is multiplied by (age-changes·delay)/(age+delay).
 	// 30s [C]; today's AdaptDL subtracts a tenth instead.
 	Delay time.Duration
-	// Mutations is the fraction of jobs whose workers are drawn again in each child, at least one job. Own choice: 0.01.
-	Mutations float64
-	// Scaling predicts the goodput. Own choice: the published Pollux fits it to the running job.
-	Scaling Scaling
 }
+
+// Constants of the search.
+const (
+	// polluxFloor is added to every speedup, so that allocations in which jobs wait have different means: 0.001 [C].
+	polluxFloor = 1e-3
+	// mutations is the fraction of jobs whose workers are drawn again in each child, at least one job. Own choice.
+	mutations = 0.01
+)
 
 // DefaultPollux returns the default options of Pollux.
 func DefaultPollux() PolluxConfig {
 	return PolluxConfig{
 		Population: 100, Generations: 250, Patience: 50, Jobs: 2000,
-		Power: -1, Floor: 1e-3, Delay: 30 * time.Second, Mutations: 0.01, Scaling: Profiled,
+		Power: -1, Delay: 30 * time.Second,
 	}
 }
 
@@ -59,8 +61,7 @@ type changes struct{ now, count int32 }
 
 // NewPollux returns the policy Pollux. It panics if an option is out of range.
 func NewPollux(c PolluxConfig) Policy {
-	c.Scaling.check()
-	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 || !(c.Floor > 0) || math.IsNaN(c.Power) {
+	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 || math.IsNaN(c.Power) {
 		panic("elastic: options of pollux out of range")
 	}
 	p := &pollux{PolluxConfig: c}
@@ -140,7 +141,7 @@ func (p *pollux) penalty(s *cluster.View, id cluster.JobID) float64 {
 
 // term returns what a speedup adds to the mean; more is better.
 func (p *pollux) term(speedup float64) float64 {
-	speedup += p.Floor
+	speedup += polluxFloor
 	switch {
 	case p.Power == 0:
 		return math.Log(speedup)

@@ -74,7 +74,7 @@ func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*Job) *search {
 // weigh computes the steps of a job.
 func (g *search) weigh(s *cluster.View, i int) {
 	j, e := g.jobs[i], &g.genes[i]
-	t := g.Scaling.of(s, j.ID)
+	t := throughputOf(s, j.ID)
 	share := g.room / int64(len(g.jobs)) / e.milli
 	fair := t.at(int32(min(max(share, 1), int64(j.Most))))
 	changed := 1.0
@@ -210,7 +210,7 @@ func (g *search) set(c *allotment, i int, to int32) {
 // mutate draws the steps of a few jobs again. With a probability of one in ten, such a job goes back to its present step.
 func (g *search) mutate(c *allotment) {
 	n := len(g.jobs)
-	for range 1 + g.draw.IntN(1+int(2*g.Mutations*float64(n))) {
+	for range 1 + g.draw.IntN(1+int(2*mutations*float64(n))) {
 		i := g.draw.IntN(n)
 		if e := &g.genes[i]; g.draw.IntN(10) == 0 {
 			g.set(c, i, e.now)
