@@ -9,8 +9,7 @@ import (
 )
 
 // Durations predicts how long jobs take and learns from the jobs that end. It predicts each job once, when first asked about it,
-// and observes it when it has finished. A-SRPT and the orders that it is compared with use Durations. One scheduler at a time
-// may use a Durations.
+// and observes it when it has finished. One scheduler at a time may use a Durations.
 type Durations struct {
 	predictor Predictor
 	known     map[cluster.JobID]time.Duration

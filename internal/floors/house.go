@@ -100,7 +100,7 @@ func house() rules {
 			{4, "env/sim/simtest", "tests: small episodes, drawn and played"},
 			{4, "env/candidates", "what could be done at a decision, which servers take part, a judge that chooses"},
 			{4, "baselines/asrpt", "A-SRPT"},
-			{4, "baselines/elastic", "Lyra's allocation and its rivals"},
+			{4, "baselines/elastic", "Lyra's and Pollux's allocation of workers"},
 
 			{5, "train/recipe", "the file of a run with all that its result depends on"},
 			{5, "env/scenario/scenariotest", "tests: scenarios, opened"},
