@@ -62,6 +62,9 @@ build: ## build bin/clustergym
 studies: ## build bin/clustergym-studies, which fits and reproduces
 	cd studies && $(GO) build -o $(CURDIR)/bin/clustergym-studies .
 
+# Packages are built once, for tests and for the wheel.
+test: export CGO_ENABLED := 0
+test: export GOFLAGS := $(GOFLAGS) -trimpath
 test: ## run all tests, long campaigns in their short form, and say which ones need something that is missing
 	@rm -rf bin/tests && mkdir -p bin/tests; failed=; \
 	for dir in . $(NESTED); do \

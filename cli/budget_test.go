@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/train"
 )
@@ -74,6 +75,7 @@ func TestBudget(t *testing.T) {
 }
 
 func counted(t *testing.T) budget {
+	all.Register()
 	flags := map[string]bool{}
 	addFlags(flags, newRootCmd(&app{}))
 	b := budget{Lines: map[string]int{}, Settings: map[string]int{

@@ -94,6 +94,9 @@ func (s *Section) compare(tb testing.TB, baseline string) {
 	s.Comparison, s.Shown = c, s.Results[0].Case
 }
 
+// failing are settings with which servers and GPUs fail often.
+var failing = []string{"failures.server_between=48h", "failures.server_repair=4h", "failures.gpu_between=240h", "failures.gpu_repair=4h"}
+
 // builtin plays policies on a window of a built-in scenario.
 func builtin(tb testing.TB, name string, overrides []string, policies ...string) Section {
 	tb.Helper()

@@ -74,7 +74,7 @@ func TestPackHoldsTheSchedules(t *testing.T) {
 	}{
 		{"generated jobs, preempted", section(t, "generated", 1, 1000, 4, "srtf", "las").Schedules},
 		{"loans, elastic jobs, fractional times", builtin(t, "loaning-small-v1", nil, "fifo+loan", "srtf+loan").Schedules},
-		{"failures", builtin(t, "failures-venus-v1", []string{"window.arrivals=300"}, "srtf").Schedules},
+		{"failures", builtin(t, "embedded-small-v1", failing, "srtf").Schedules},
 		{"shares of GPUs", []*sim.Log{shares(t)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

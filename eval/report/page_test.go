@@ -393,7 +393,7 @@ func TestOtherPagesInABrowser(t *testing.T) {
 	b := start(t)
 	b.screen(1280, 900, false)
 	loans := builtin(t, "loaning-small-v1", nil, "fifo+loan", "srtf+loan")
-	failures := builtin(t, "failures-venus-v1", []string{"window.arrivals=400"}, "srtf", "las")
+	failures := builtin(t, "embedded-small-v1", failing, "srtf", "las")
 	single := builtin(t, "loaning-small-v1", nil, "fifo+loan")
 	bare := single
 	bare.Schedules = nil
