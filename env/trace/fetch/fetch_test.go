@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,9 +51,9 @@ func contents() map[string]string {
 }
 
 // serve serves files by path, with ranges. It returns the fetcher and the number of bytes that were served.
-func serve(t *testing.T, files map[string]string) (*Fetcher, *int) {
+func serve(t *testing.T, files map[string]string) (*Fetcher, *atomic.Int64) {
 	t.Helper()
-	bytesOut := 0
+	var bytesOut atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, ok := files[r.URL.Path]
 		if !ok {
@@ -68,11 +69,11 @@ func serve(t *testing.T, files map[string]string) (*Fetcher, *int) {
 
 type counter struct {
 	http.ResponseWriter
-	n *int
+	n *atomic.Int64
 }
 
 func (c *counter) Write(b []byte) (int, error) {
-	*c.n += len(b)
+	c.n.Add(int64(len(b)))
 	return c.ResponseWriter.Write(b)
 }
 
@@ -86,8 +87,8 @@ func TestFetch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := len(published) + 6; *served != want {
-		t.Errorf("%d bytes served, want %d", *served, want)
+	if want := len(published) + 6; served.Load() != int64(want) {
+		t.Errorf("%d bytes served, want %d", served.Load(), want)
 	}
 	folder := filepath.Join(dir, "traces", "small-2017")
 	if got := unpacked(t, filepath.Join(folder, "days.csv.gz")); got != "day,jobs\n2017-01-02,2\n" {
@@ -257,8 +258,8 @@ func TestFetchFromAHostileMirror(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("/all/d: more than %d bytes in all", mostBytes)) {
 		t.Errorf("error %v", err)
 	}
-	if *served > mostBytes+len(big) {
-		t.Errorf("%d bytes served, want about %d at most", *served, mostBytes)
+	if n := served.Load(); n > int64(mostBytes+len(big)) {
+		t.Errorf("%d bytes served, want about %d at most", n, mostBytes)
 	}
 	if left := stored(t, dir); left > mostBytes {
 		t.Errorf("%d bytes are left", left)
