@@ -183,9 +183,9 @@ func (l *loaded) decide(
 	}
 	out = &decided{by: l.policy}
 	answer := &Answer{Decision: Decision{Policy: out.by.Name, Digest: out.by.Digest, By: ByPolicy}}
-	first, asked := fresh(s), out.by.Given(given)
+	first, asked := fresh(s), new(out.by.Given(given))
 	began := time.Now()
-	out.proposal, policy = l.first.propose(first, &asked, seed)
+	out.proposal, policy = l.first.propose(first, asked, seed)
 	if policy != nil {
 		out.by = l.fallback
 		answer.Decision.By = ByFallback
@@ -193,8 +193,8 @@ func (l *loaded) decide(
 		if ctx.Err() != nil {
 			return nil, policy, nil
 		}
-		asked = out.by.Given(given)
-		if out.proposal, last = l.second.propose(fresh(s), &asked, seed); last != nil {
+		asked = new(out.by.Given(given)) // the policy may be late, and then still has its own
+		if out.proposal, last = l.second.propose(fresh(s), asked, seed); last != nil {
 			return nil, policy, last
 		}
 	}
