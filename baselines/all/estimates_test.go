@@ -6,25 +6,14 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 )
 
 // TestWhoNeedsEstimates checks that a baseline is said to need estimates if and only if it fails where no job has one: with each value
 // of each of its options, and with each suffix.
 func TestWhoNeedsEstimates(t *testing.T) {
 	Register()
-	sc, err := scenario.Load("embedded-small-v1", "estimates.kind=none", "window.arrivals=12")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := sc.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := source.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := scenariotest.Episode(t, "embedded-small-v1", "estimates.kind=none", "window.arrivals=12")
 	said := map[bool]int{}
 	for _, name := range variants() {
 		create := func() cluster.Scheduler {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 )
 
 // TestKnowHidesEstimates checks that every baseline with +know decides alike without estimates, with true ones and with wrong
@@ -39,18 +39,7 @@ func TestKnowHidesEstimates(t *testing.T) {
 // schedule returns what happened to jobs in a busy window, and where they ran.
 func schedule(t *testing.T, name string, sets ...string) string {
 	t.Helper()
-	sc, err := scenario.Load("embedded-physics-v1", append(sets, "window.arrivals=40", "window.warm=20", "workload.load=3")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := sc.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := source.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := scenariotest.Episode(t, "embedded-physics-v1", append(sets, "window.arrivals=40", "window.warm=20", "workload.load=3")...)
 	s, err := e.New()
 	if err != nil {
 		t.Fatal(err)
