@@ -12,8 +12,8 @@ import (
 
 // New returns the scheduler.
 //
-// When a job arrives, the scheduler predicts it and releases it on a virtual machine with the work g/G·n·α_min. g is the number of
-// GPUs that the job asks for (a share of a GPU counts as a fraction), G the number of GPUs of the training pool, and n the
+// When a job arrives, the scheduler predicts it and releases it on a virtual machine with the work g/G·n·α_min. g is the number
+// of GPUs that the job asks for (a share of a GPU counts as a fraction), G the number of GPUs of the training pool, and n the
 // predicted number of iterations. When the job completes on the virtual machine it enters the queue. Jobs leave the queue in
 // order, when the placer can start them and the delay rule does not hold them back.
 //

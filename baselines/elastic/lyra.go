@@ -14,9 +14,9 @@ import (
 // needs estimates.
 //
 // Reconstructed: the time saved of a running job refers to the work left, not to all of its work; ties go to fewer GPUs, then
-// lower ids; waiting elastic jobs are sorted by their run time with the most workers; jobs that may mix GPU types come last, about
-// which the paper has only one sentence (§5.3). Own choice: each GPU type is counted separately and a job takes GPUs of one type;
-// otherwise jobs that must have V100s would use up the count that T4s add, although a worker takes one GPU of either type.
+// lower ids; waiting elastic jobs are sorted by their run time with the most workers; jobs that may mix GPU types come last,
+// about which the paper has only one sentence (§5.3). Own choice: each GPU type is counted separately and a job takes GPUs of
+// one type; otherwise jobs that must have V100s would use up what T4s add, although a worker takes one GPU of either type.
 func NewLyra() Policy { return &lyra{} }
 
 type lyra struct {

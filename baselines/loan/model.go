@@ -48,10 +48,10 @@ type ledger struct {
 // resident is a piece of a job, in the list of the piece's server.
 type resident struct{ job, piece int }
 
-// newLedger computes the preemption cost of each of the servers on loan: the sum, over the jobs that returning the server would
-// stop, of 1 / the number of servers that host the job (Lyra, §4, table 1). Flexible workers do not count: a job that can lose all
-// its workers on the server is not stopped. The servers that host a job are those that remain after it has lost as many pieces as
-// it can, small ones first.
+// newLedger computes the preemption cost of each of the servers on loan: the sum, over the jobs that returning the server
+// would stop, of 1 / the number of servers that host the job (Lyra, §4, table 1). Flexible workers do not count: a job that
+// can lose all its workers on the server is not stopped. The servers that host a job are those that remain after it has lost
+// as many pieces as it can, small ones first.
 // That Lyra ignores flexible workers is reconstructed; §5.3 releases them before.
 func newLedger(servers int, jobs []job, flexible bool) *ledger {
 	l := &ledger{
