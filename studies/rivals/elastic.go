@@ -147,7 +147,7 @@ func (x standing) beats(y standing) bool {
 }
 
 func (afs) Allocate(s *cluster.View, jobs []elastic.Job) {
-	slices.SortStableFunc(jobs, func(a, b elastic.Job) int { return cmp.Compare(uint64(a.Left-1), uint64(b.Left-1)) }) // 0 comes last
+	slices.SortStableFunc(jobs, func(a, b elastic.Job) int { return cmp.Compare(uint64(a.Left-1), uint64(b.Left-1)) }) // 0 last
 	left := newBudget(s, jobs)
 	for i := range jobs {
 		if j := &jobs[i]; j.Now == 0 {

@@ -23,7 +23,8 @@ import (
 func opportunistic() baselines.Baseline {
 	return baselines.Baseline{
 		Name: "opportunistic", About: "submission order; fungible jobs on idle inference servers, the others on training servers",
-		Rule: "Jobs that may run on the GPUs of the inference pool queue for its idle servers and are stopped when inference needs these;" +
+		Rule: "Jobs that may run on the GPUs of the inference pool queue for its idle servers and are stopped when inference " +
+			"needs these;" +
 			" the others queue for the training servers. Both queues go by submission, and a job that does not fit blocks its queue.",
 		Source: "Lyra (EuroSys 2023), §7.1: its rival without loans", Needs: needsNothing,
 		Declare: func(*baselines.Settings) func(string) cluster.Scheduler {

@@ -14,8 +14,8 @@ import (
 const (
 	needsNothing = "nothing of a job but its request"
 	needsModels  = "nothing but what it learns from jobs that end (predictor=granted: estimates); models tell it what jobs send"
-	sourceASRPT  = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read; the comparison set's names are the" +
-		" paper's, their meaning is reconstructed (75 to 80 %)"
+	sourceASRPT  = "A-SRPT (Luo et al., INFOCOM 2025), of which the abstract alone could be read; the comparison set's names " +
+		"are the paper's, their meaning is reconstructed (75 to 80 %)"
 )
 
 // predicted returns the orders that A-SRPT is compared with. All of them take A-SRPT's predictors and by default its placer.
@@ -33,8 +33,8 @@ func predicted() []baselines.Baseline {
 	return []baselines.Baseline{
 		describe("spjf", "shortest predicted job first", "The waiting job with the shortest predicted duration starts"+blocks,
 			(*asrpt.Durations).Predicted, false),
-		describe("spwf", "shortest predicted workload (GPU-time) first", "The waiting job with the least predicted GPU-time starts"+blocks,
-			workload, false),
+		describe("spwf", "shortest predicted workload (GPU-time) first",
+			"The waiting job with the least predicted GPU-time starts"+blocks, workload, false),
 		describe("wcs-duration", "work-conserving by predicted duration",
 			"Waiting jobs start in the order of their predicted durations"+skips, (*asrpt.Durations).Predicted, true),
 		describe("wcs-workload", "work-conserving by predicted workload",
