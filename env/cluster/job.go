@@ -18,45 +18,47 @@ const WholeGPU = 1000
 
 // Amount is what one worker of a job holds on its server.
 type Amount struct {
-	GPUMilli int32 // thousandths of one GPU, 1..WholeGPU
-	CPUMilli int32 // thousandths of a core
-	MemMiB   int32 // MiB
+	GPUMilli int32 `log:"gpu_milli,1..WholeGPU" snapshot:"gpu_milli,1..WholeGPU"` // thousandths of one GPU, 1..WholeGPU
+	CPUMilli int32 `log:"cpu_milli" snapshot:"cpu_milli"`                         // thousandths of a core
+	MemMiB   int32 `log:"mem_mib" snapshot:"mem_mib"`                             // MiB
 	// GPUMemMiB is the memory that the worker needs on its GPU, 0 if unknown. It is a property of the job: a placement may give a
 	// worker another share of a GPU, but not less GPU memory.
-	GPUMemMiB int32
+	GPUMemMiB int32 `log:"gpu_mem_mib" snapshot:"gpu_mem_mib"`
 }
 
 // JobSpec is all that a scheduler may know of a job before it runs. It never contains the true duration; Estimate is what the
 // scenario discloses.
 type JobSpec struct {
-	Name    string // the id in the trace
-	User    string // who submitted the job, "" if the trace does not record it
-	Tenant  string // virtual cluster or queue, "" if the trace does not record it
-	Submit  time.Duration
-	Workers int32 // gang size: the number of GPUs, or of equal shares of a GPU, that start together
+	Name    string        `log:"name,text" snapshot:"id,need,given"` // the id in the trace
+	User    string        `log:"user,text" snapshot:"user,name"`     // who submitted the job, "" if the trace does not record it
+	Tenant  string        `log:"tenant,text" snapshot:"tenant,name"` // virtual cluster or queue, "" if the trace does not record it
+	Submit  time.Duration `snapshot:"submit_s,need,past"`
+	Workers int32         `log:"workers,1.." snapshot:"workers,need,1.."` // gang size: the number of GPUs, or of equal shares of a GPU, that start together
 	// MinWorkers and MaxWorkers bound the gang size of an elastic job; 0 means Workers.
-	MinWorkers, MaxWorkers int32
-	Request                Amount // per worker
+	MinWorkers int32  `log:"min_workers,1.." snapshot:"min_workers,1.."`
+	MaxWorkers int32  `log:"max_workers,1.." snapshot:"max_workers,1.."`
+	Request    Amount `log:",inline" snapshot:",inline"` // per worker
 	// Model is what schedulers are told of the model family that the job trains: its name as in env/physics/profile, or less (see
 	// Disguise); "" if nothing is known.
-	Model string
+	Model string `log:"model,text" snapshot:"model,name"`
 	// Group is the recurring job of which this job is one run, "" if none is known.
-	Group string
+	Group string `log:"group,text" snapshot:"group,name"`
 	// Stages is the number of pipeline stages. Tensor is the number of workers that share each layer (tensor parallelism); these
 	// must be on one server. The remaining factor of Workers is data parallelism. 0 means 1. A job that sets either is rigid.
-	Stages, Tensor int32
+	Stages int32 `log:"stages,1.." snapshot:"stages"`
+	Tensor int32 `log:"tensor,1..MaxGPUs" snapshot:"tensor"`
 	// GPUType lists the acceptable GPU types, separated by '|'; "" accepts any. All workers of the gang use one type at a time,
 	// unless Mixed.
-	GPUType string
-	Mixed   bool
+	GPUType string `log:"gpu_type,text" snapshot:"gpu_type,name"`
+	Mixed   bool   `log:"mixed" snapshot:"mixed"`
 	// Where is the set of acceptable servers, nil for any. Jobs with equal sets should share one pointer (see ServerSets), as
 	// Shape compares pointers.
-	Where *ServerSet
+	Where *ServerSet `log:"where,where" snapshot:"servers,where"`
 	// Estimate is the estimated run time of the job alone, 0 if the scenario discloses none. It does not include Ran.
-	Estimate time.Duration
+	Estimate time.Duration `log:"estimate,0..maxTime" snapshot:"estimate_s,seconds"`
 	// Ran is the work that the job had done before the episode began, 0 for a job that begins in the episode. Its progress does
 	// not include it.
-	Ran time.Duration
+	Ran time.Duration `log:"ran,0..maxTime" snapshot:"ran_s,seconds"`
 
 	trains string // the model family if Model does not name it; see Trains
 }

@@ -2,8 +2,8 @@ package cluster
 
 // Piece is the part of a gang that runs on one server: a number of workers, each on its own GPU and each holding Amount.
 type Piece struct {
-	Server  ServerID
-	Workers int32
+	Server  ServerID `log:"server,need,server" snapshot:"server,need,server"`
+	Workers int32    `log:"workers,need,1..MaxGPUs" snapshot:"workers,need,1..MaxGPUs"`
 	Amount
 }
 

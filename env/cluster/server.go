@@ -21,33 +21,33 @@ const (
 
 // ServerSpec describes a server, independent of what runs on it.
 type ServerSpec struct {
-	Name     string
-	GPUs     int32
-	CPUMilli int64 // thousandths of a core, Unlimited if not modelled
-	MemMiB   int64 // Unlimited if not modelled
-	Pool     Pool
+	Name     string `log:"name,need,text" snapshot:"name,need,given"`
+	GPUs     int32  `log:"gpus,need,0..MaxGPUs" snapshot:"gpus,need,0..MaxGPUs"`
+	CPUMilli int64  `log:"cpu_milli,need,limit" snapshot:"cpu_milli,need,limit"` // thousandths of a core, Unlimited if not modelled
+	MemMiB   int64  `log:"mem_mib,need,limit" snapshot:"mem_mib,need,limit"`     // Unlimited if not modelled
+	Pool     Pool   `log:"pool,need,pool" snapshot:"pool,pool"`
 	// GPUType is the type of all GPUs of the server, "" if unknown. GPUMemMiB is the memory of each GPU, 0 if not modelled.
-	GPUType   string
-	GPUMemMiB int32
+	GPUType   string `log:"gpu_type,text" snapshot:"gpu_type,name"`
+	GPUMemMiB int32  `log:"gpu_mem_mib" snapshot:"gpu_mem_mib"`
 	// Rack is the number of the rack, from 1. 0 means that the server does not share an uplink.
-	Rack int32
+	Rack int32 `log:"rack,0..MaxRacks" snapshot:"rack,0..MaxRacks"`
 }
 
 // Spec describes a cluster: its servers, in the order of their ServerIDs, and the rules for sharing them.
 type Spec struct {
-	Servers []ServerSpec
+	Servers []ServerSpec `log:"servers,need,servers"`
 	// PerGPU is the maximum number of jobs on one GPU; 0 means that only their shares limit it.
-	PerGPU int32
+	PerGPU int32 `log:"per_gpu,0..WholeGPU"`
 	// Quotas bound what the running jobs of a tenant hold together. A tenant without a quota is not bounded.
-	Quotas []Quota
+	Quotas []Quota `log:"quotas"`
 	// NoPreemption forbids to stop, move or resize jobs that run: see Txn.
-	NoPreemption bool
+	NoPreemption bool `log:"no_preemption"`
 }
 
 // Quota is the maximum number of GPUs that the running jobs of a tenant hold together.
 type Quota struct {
-	Tenant string
-	GPUs   int32
+	Tenant string `log:"tenant,need,text" snapshot:"tenant,name"`
+	GPUs   int32  `log:"gpus,need" snapshot:"gpus,need"`
 }
 
 // Uniform returns a cluster of n equal training servers whose CPU and memory are not modelled.

@@ -12,30 +12,30 @@ import (
 
 // Config describes the cluster of an episode and the rules that the simulator follows.
 type Config struct {
-	Cluster cluster.Spec
-	Physics physics.Model // nil: ideal
+	Cluster cluster.Spec  `log:",inline"`
+	Physics physics.Model `log:"physics,need,physics"` // nil: ideal
 	// Misprofile distorts the speeds that the simulator reports to schedulers. Jobs still run at the speeds of Physics. The event
 	// log does not contain it.
 	Misprofile physics.Misprofile
 	// Hidden is what schedulers are not told. The zero value hides nothing.
-	Hidden Hidden
+	Hidden Hidden `log:"hidden"`
 	// Phases makes jobs change their speed as they go. The zero value does not.
-	Phases Phases
+	Phases Phases `log:"phases"`
 	// Readings describes how the throughput of running jobs is measured. The zero value measures nothing.
-	Readings Readings
-	Restart  Restart
+	Readings Readings `log:"readings"`
+	Restart  Restart  `log:"restart,need"`
 	// Outages lists the failures of the episode. Schedulers learn of each failure when it happens.
-	Outages []Outage
+	Outages []Outage `log:"outages,outages"`
 	// Demand lists, in order of time, what the inference pool needs and how many servers it offers to lend. If it is empty, the
 	// pool needs nothing and offers every server. Schedulers learn of an offer only when the pool makes it.
-	Demand []Demand
+	Demand []Demand `log:"demand,demand"`
 	// Grace is how long a scheduler may take to return servers that the pool no longer offers. After that the simulator seizes
 	// the servers that are still on loan and interrupts the jobs on them.
-	Grace time.Duration
+	Grace time.Duration `log:"grace,0..maxTime"`
 	// Horizon truncates the episode at that instant. 0 means no limit.
-	Horizon time.Duration
+	Horizon time.Duration `log:"horizon,need,0..maxTime"`
 	// Warm is the number of jobs, those with the lowest ids, that serve only to fill the cluster. Results leave them out.
-	Warm int
+	Warm int `log:"warm,0..maxLogJobs"`
 }
 
 // Restart is the cost of stopping a job and starting it again.
@@ -43,14 +43,16 @@ type Restart struct {
 	// Preempt, Migrate and Resize are how long a job holds its GPUs without progress: after it restarts because of a preemption
 	// or a failure, after it moves to other servers, and after its workers or amounts change. Changes within the transaction of
 	// the job's first start cost nothing.
-	Preempt, Migrate, Resize time.Duration
+	Preempt time.Duration `log:"preempt,need,0..maxTime"`
+	Migrate time.Duration `log:"migrate,need,0..maxTime"`
+	Resize  time.Duration `log:"resize,need,0..maxTime"`
 	// FromScratch makes a stopped job lose all its work. Without it, a job that the scheduler stops keeps its work.
-	FromScratch bool
+	FromScratch bool `log:"from_scratch,need"`
 	// Interval is the amount of work between two checkpoints. A job interrupted by a failure or a seizure loses its work since
 	// the last checkpoint. With 0 it loses nothing.
-	Interval time.Duration
+	Interval time.Duration `log:"interval,need,0..maxTime"`
 	// Save is how long one of these checkpoints takes. It multiplies the speed of every job by Interval / (Interval + Save).
-	Save time.Duration
+	Save time.Duration `log:"save,need,0..maxTime"`
 }
 
 // Pause returns a Restart with the same pause after a preemption, a migration and a resize, in which no work is lost.

@@ -18,10 +18,10 @@ type Hidden struct {
 	// Speeds hides how fast jobs run: the state has no profile, jobs seem to run at rate 1, and their progress is the time for which
 	// they have run. A job that loses work loses the same fraction of that time. No event tells that a job's speed has changed.
 	// Readings still tell throughputs.
-	Speeds bool
+	Speeds bool `log:"speeds,need"`
 	// Models selects what schedulers know of the models that jobs train. Names are hidden only if speeds are: jobs of which
 	// schedulers know the same must have the same profile.
-	Models Naming
+	Models Naming `log:"models,need,naming"`
 }
 
 // Naming is how much schedulers know of a model.

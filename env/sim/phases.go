@@ -17,9 +17,9 @@ import (
 // the job at its next decision, with an event of kind Respeed. A job takes longer than its isolated run time then, even alone and
 // as it asked.
 type Phases struct {
-	Every   time.Duration
-	Slowest float64
-	Seed    uint64
+	Every   time.Duration `log:"every,need,1..maxTime"`
+	Slowest float64       `log:"slowest,need"`
+	Seed    uint64        `log:"seed,need"`
 }
 
 func (p *Phases) validate() error {

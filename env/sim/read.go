@@ -5,21 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/strictjson"
-)
-
-// The limits of a log protect against hostile and broken files.
-const (
-	maxLogLine = 16 << 20                   // bytes
-	maxLogJobs = 1 << 27                    // jobs
-	maxTime    = 100 * 365 * 24 * time.Hour // for a submit time, a duration and a horizon
-	lastTime   = cluster.Never - 1          // for any record
 )
 
 // unsubmitted is the kind of the lines after the last record. They describe jobs that were not submitted before the log ended.
@@ -29,7 +18,8 @@ const unsubmitted = End + 1
 // and what was expected. ReadLog checks that ids refer to servers of the header and to its number of jobs, and that time never
 // decreases. It does not check that the cluster allowed the recorded operations; Replay does.
 func ReadLog(r io.Reader) (*Log, error) {
-	p := parser{in: bufio.NewScanner(r), r: strictjson.New(nil), sets: cluster.ServerSets{}}
+	p := parser{in: bufio.NewScanner(r), sets: cluster.ServerSets{}}
+	p.r, p.describe = logs.New(nil, &p), logs.Fields(p.job)
 	p.in.Buffer(make([]byte, 0, 64<<10), maxLogLine)
 	err := p.read()
 	if errors.Is(err, bufio.ErrTooLong) {
@@ -43,17 +33,19 @@ func ReadLog(r io.Reader) (*Log, error) {
 
 // parser builds a log line by line.
 type parser struct {
-	in     *bufio.Scanner
-	r      *strictjson.Reader // over the current line
-	number int                // of the current line, from 1
-	log    Log
-	count  int                // the number of jobs in the header
-	jobs   []trace.Job        // in the order of their lines
-	ids    []cluster.JobID    // of jobs
-	needs  int                // the number of Need records read so far
-	ended  bool               // the End record was read
-	rest   bool               // a line of kind unsubmitted was read
-	sets   cluster.ServerSets // the sets of servers in the where fields, each kept once
+	in       *bufio.Scanner
+	r        *strictjson.Reader // over the current line
+	number   int                // of the current line, from 1
+	log      Log
+	job      trace.Job          // of the current line, if it describes one
+	describe strictjson.Fields  // of a job
+	count    int                // the number of jobs in the header
+	jobs     []trace.Job        // in the order of their lines
+	ids      []cluster.JobID    // of jobs
+	needs    int                // the number of Need records read so far
+	ended    bool               // the End record was read
+	rest     bool               // a line of kind unsubmitted was read
+	sets     cluster.ServerSets // the sets of servers in the where fields, each kept once
 }
 
 func (p *parser) read() error {
@@ -100,25 +92,4 @@ func (p *parser) settle() error {
 		seen[id], p.log.Jobs[id] = true, p.jobs[i]
 	}
 	return nil
-}
-
-// text reads a string and refuses control characters, which could harm a terminal.
-func (p *parser) text() string {
-	s, ok := p.r.String(maxLogLine)
-	if !ok || !names.Clean(s) {
-		p.r.Refuse("printable text in UTF-8")
-	}
-	return s
-}
-
-// duration reads a time in nanoseconds, from 0 to most.
-func (p *parser) duration(most time.Duration) time.Duration {
-	return time.Duration(p.r.Number(0, int64(most)))
-}
-
-// require records an error if one of the required fields (the bits of need) is missing from the object that was read last.
-func (p *parser) require(fields []string, seen, need uint32) {
-	if missing := need &^ seen; missing != 0 {
-		p.r.Bad(fields[bits.TrailingZeros32(missing)], "missing", "this field")
-	}
 }

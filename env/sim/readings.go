@@ -25,9 +25,9 @@ import (
 // A job that already runs when the episode begins has been measured before if it has run for Interval (cluster.JobSpec.Ran). Its
 // reading is at 0, where no other can be, and tells how fast the job runs as it is placed then.
 type Readings struct {
-	Interval time.Duration
-	Noise    float64
-	Seed     uint64
+	Interval time.Duration `log:"interval,need,1..maxTime"`
+	Noise    float64       `log:"noise,need,0..MaxNoise"`
+	Seed     uint64        `log:"seed,need"`
 }
 
 func (r *Readings) validate() error {

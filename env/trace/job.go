@@ -9,8 +9,8 @@ import (
 // Job is one job of a workload: the specification that a scheduler may see, and the true outcome that only the simulator may see.
 type Job struct {
 	cluster.JobSpec
-	Work   time.Duration // isolated run time with what the job asked for; schedulers must not see it
-	Status Status        // how the job ended in the trace; schedulers must not see it
+	Work   time.Duration `log:"work,0..maxTime"` // isolated run time with what the job asked for; schedulers must not see it
+	Status Status        `log:"status,status"`   // how the job ended in the trace; schedulers must not see it
 	Dealt  bool          // a Mix chose Group, by the GPU-hours that the job takes; the trace has none
 }
 

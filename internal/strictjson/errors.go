@@ -31,6 +31,14 @@ func (r *Reader) Refuse(want string) {
 	r.err = fmt.Errorf("%s: %s, want %s", r.where(""), r.excerpt(), want)
 }
 
+// Located returns the first error after the line of its value.
+func (r *Reader) Located() error {
+	if r.err == nil {
+		return nil
+	}
+	return fmt.Errorf("line %d: %w", r.Line(), r.err)
+}
+
 // Bad sets an error: a field of the last object read is not what was expected. It does nothing if there is an error already. If
 // field is "", the error is about the object itself.
 func (r *Reader) Bad(field, value, want string) {

@@ -15,6 +15,9 @@ import (
 // Reader reads the values of a text one after the other. It stores the first error; after that every value reads as zero, and
 // every object and list as empty, so that callers need not check each call. It is not safe for concurrent use.
 type Reader struct {
+	Owner any // what the kinds of a Format may depend on
+
+	format *Format
 	dec    *jsontext.Decoder
 	opts   []jsontext.Options
 	buf    bytes.Buffer

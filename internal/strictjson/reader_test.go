@@ -14,19 +14,19 @@ import (
 
 // node is a node of the tree that the tests read.
 type node struct {
-	Number int64  `json:"n"`
-	Text   string `json:"s"`
-	Flag   bool   `json:"f"`
-	List   []node `json:"l"`
+	Number int64  `json:"n" tree:"n,need,-1000..most"`
+	Text   string `json:"s" tree:"s,text"`
+	Flag   bool   `json:"f" tree:"f"`
+	List   []node `json:"l" tree:"l,most=5"`
 }
 
-var fields = []string{"n", "s", "f", "l"}
+func (v *node) Check(r *strictjson.Reader, _ uint32) {
+	if v.Flag && v.Number < 0 {
+		r.Bad("n", fmt.Sprint(v.Number), "at least 0 beside f")
+	}
+}
 
-const (
-	least, most = -1000, 1000
-	mostText    = 20
-	mostList    = 5
-)
+const mostText = 20
 
 func readText(r *strictjson.Reader, most int) string {
 	s, ok := r.String(most)
@@ -36,28 +36,16 @@ func readText(r *strictjson.Reader, most int) string {
 	return s
 }
 
-func readNode(r *strictjson.Reader) (v node) {
-	r.Object(fields, 1, func(field int) {
-		switch fields[field] {
-		case "n":
-			v.Number = r.Number(least, most)
-		case "s":
-			v.Text = readText(r, mostText)
-		case "f":
-			v.Flag = r.Flag()
-		case "l":
-			r.List(mostList, func(int) { v.List = append(v.List, readNode(r)) })
-		}
-	})
-	if v.Flag && v.Number < 0 {
-		r.Bad("n", fmt.Sprint(v.Number), "at least 0 beside f")
-	}
-	return v
+var trees = strictjson.Format{
+	Key: "tree", Limits: map[string]int64{"most": 1000},
+	Kinds: map[string]strictjson.Kind{
+		"text": strictjson.As(func(r *strictjson.Reader, to *string) { *to = readText(r, mostText) }),
+	},
 }
 
-func read(text string) (node, *strictjson.Reader) {
-	r := strictjson.New([]byte(text))
-	v := readNode(r)
+func read(text string) (v node, r *strictjson.Reader) {
+	r = trees.New([]byte(text), nil)
+	r.Struct(&v)
 	r.End()
 	return v, r
 }
@@ -243,6 +231,71 @@ func TestFormatsThatAreReadInPart(t *testing.T) {
 		`[]`:                                  "text: [], want an object",
 	} {
 		if _, _, err := read(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// part is a part of a format of another program.
+type part struct {
+	Name  string  `part:"name|title,text"`
+	Share float64 `part:"share,0..0.5"`
+	Above float64 `part:"above"`
+	Seed  uint64  `part:"seed"`
+	Kind  uint8   `part:"kind,kind"`
+	Rest  *rest   `part:"rest"`
+	Own   rest    `part:",inline"`
+	Other int
+}
+
+type rest struct {
+	Small int32   `part:"small,need,-2..2"`
+	List  []small `part:"list"`
+}
+
+type small struct {
+	N int `part:"n"`
+}
+
+func (s *small) Preset() { s.N = 7 }
+
+var parts = strictjson.Format{
+	Key: "part", Most: "3", Partial: true,
+	Kinds: map[string]strictjson.Kind{
+		"text": strictjson.Texts(5, func(s string) bool { return s != "x" }, "a name"), "kind": strictjson.Words[uint8]("one", "two"),
+	},
+}
+
+func TestStructsOfAFormatOfAnotherProgram(t *testing.T) {
+	names := strictjson.Names("part", part{})
+	if want := "name title share above seed kind rest small list"; strings.Join(names, " ") != want {
+		t.Fatalf("fields %v, want %s", names, want)
+	}
+	var v part
+	r := parts.New([]byte(`{"title":"a","other":[],"share":0.5,"above":null,"seed":18446744073709551615,"kind":"two",
+		"rest":{"small":-2,"list":null},"small":1,"list":[null,{},{"n":3}]}`), nil)
+	seen := r.Struct(&v)
+	if want := strictjson.Bits(names, names...) &^ strictjson.Bits(names, "name", "above"); r.Err() != nil || seen != want {
+		t.Errorf("saw %b, want %b, %v", seen, want, r.Err())
+	}
+	if v.Name != "a" || v.Share != 0.5 || v.Seed != 1<<64-1 || v.Kind != 1 || v.Rest.Small != -2 || v.Own.Small != 1 ||
+		!slices.Equal(v.Own.List, []small{{7}, {3}}) {
+		t.Errorf("read %+v", v)
+	}
+	for text, want := range map[string]string{
+		`{}`:                                  "line 1: small: missing, want a whole number from -2 to 2",
+		`{"small":null}`:                      "line 1: small: null, want a whole number from -2 to 2",
+		"{\"small\":1,\n\"share\":0.6}":       "line 2: share: 0.6, want a number from 0 to 0.5",
+		`{"small":1,"above":0}`:               "line 1: above: 0, want a number above 0",
+		`{"small":1,"seed":-1}`:               "line 1: seed: -1, want a whole number from 0 to 18446744073709551615",
+		`{"small":1,"kind":"three"}`:          `line 1: kind: "three", want one or two`,
+		`{"small":1,"name":"x"}`:              `line 1: name: "x", want a name`,
+		`{"small":1,"rest":{"small":3}}`:      "line 1: rest.small: 3, want a whole number from -2 to 2",
+		`{"small":1,"list":[{},{},{},{}]}`:    "line 1: list[3]: {}]}, want a list of at most 3",
+		`{"small":1,"list":[{"n":"a"}]} true`: `line 1: list[0].n: "a", want a whole number from 0 to 9223372036854775807`,
+		`{"small":1} true`:                    "line 1: more text after the end: true, want one JSON value",
+	} {
+		if err := parts.Parse([]byte(text), nil, &part{}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -48,6 +48,15 @@ func (r *Reader) Number(least, most int64) int64 {
 	return n
 }
 
+// Unsigned reads a whole number of 64 bits.
+func (r *Reader) Unsigned() uint64 {
+	n, err := strconv.ParseUint(string(r.Numeral()), 10, 64)
+	if err != nil {
+		r.Refuse(fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)))
+	}
+	return n
+}
+
 // Count reads an integer from least to the largest int32.
 func (r *Reader) Count(least int64) int32 { return int32(r.Number(least, math.MaxInt32)) }
 
