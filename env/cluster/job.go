@@ -29,11 +29,12 @@ type Amount struct {
 // JobSpec is all that a scheduler may know of a job before it runs. It never contains the true duration; Estimate is what the
 // scenario discloses.
 type JobSpec struct {
-	Name    string        `log:"name,text" snapshot:"id,need,given"` // the id in the trace
-	User    string        `log:"user,text" snapshot:"user,name"`     // who submitted the job, "" if the trace does not record it
-	Tenant  string        `log:"tenant,text" snapshot:"tenant,name"` // virtual cluster or queue, "" if the trace does not record it
-	Submit  time.Duration `snapshot:"submit_s,need,past"`
-	Workers int32         `log:"workers,1.." snapshot:"workers,need,1.."` // gang size: the number of GPUs, or of equal shares of a GPU, that start together
+	Name   string        `log:"name,text" snapshot:"id,need,given"` // the id in the trace
+	User   string        `log:"user,text" snapshot:"user,name"`     // who submitted the job, "" if the trace does not record it
+	Tenant string        `log:"tenant,text" snapshot:"tenant,name"` // virtual cluster or queue, "" if the trace does not record it
+	Submit time.Duration `snapshot:"submit_s,need,past"`
+	// Workers is the gang size: the number of GPUs, or of equal shares of a GPU, that start together.
+	Workers int32 `log:"workers,1.." snapshot:"workers,need,1.."`
 	// MinWorkers and MaxWorkers bound the gang size of an elastic job; 0 means Workers.
 	MinWorkers int32  `log:"min_workers,1.." snapshot:"min_workers,1.."`
 	MaxWorkers int32  `log:"max_workers,1.." snapshot:"max_workers,1.."`

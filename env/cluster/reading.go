@@ -13,22 +13,22 @@ const MaxReadings = 16
 
 // Reading is a measured throughput of a running job.
 type Reading struct {
-	At time.Duration // when the measurement ended
+	At time.Duration `snapshot:"at_s,need,past"` // when the measurement ended
 	// Speed is the throughput: how much the whole gang processes per unit of time, above 0. Its unit is the same for all readings of
 	// a job, and for all jobs that train the same model. It tells neither how much a job has to process in all, nor how fast it
 	// would be alone with what it requested. The simulator's unit is that of physics.Throughput.
-	Speed float64
+	Speed float64 `snapshot:"speed,need"`
 	Configuration
 }
 
 // Configuration is what a running job holds, as far as its throughput usually depends on it.
 type Configuration struct {
-	Workers int32
+	Workers int32  `snapshot:"workers,need,1.."`
 	Amount         // each field is that of the worker that holds least of it
-	Servers int32  // the number of servers that it uses
-	Racks   int32  // the number of racks of these servers, 0 if none belongs to a rack
-	GPUType string // of these servers; several types are joined by '|', in the order of View.Types
-	Shared  bool   // whether another job uses one of its GPUs
+	Servers int32  `snapshot:"servers,1.."`   // the number of servers that it uses
+	Racks   int32  `snapshot:"racks"`         // the number of racks of these servers, 0 if none belongs to a rack
+	GPUType string `snapshot:"gpu_type,name"` // of these servers; several types are joined by '|', in the order of View.Types
+	Shared  bool   `snapshot:"shared"`        // whether another job uses one of its GPUs
 }
 
 // Configuration returns the configuration of a running job.

@@ -37,11 +37,11 @@ type ServerSpec struct {
 type Spec struct {
 	Servers []ServerSpec `log:"servers,need,servers"`
 	// PerGPU is the maximum number of jobs on one GPU; 0 means that only their shares limit it.
-	PerGPU int32 `log:"per_gpu,0..WholeGPU"`
+	PerGPU int32 `log:"per_gpu,0..WholeGPU" snapshot:"per_gpu,0..WholeGPU"`
 	// Quotas bound what the running jobs of a tenant hold together. A tenant without a quota is not bounded.
-	Quotas []Quota `log:"quotas"`
+	Quotas []Quota `log:"quotas" snapshot:"quotas,most=maxQuotas"`
 	// NoPreemption forbids to stop, move or resize jobs that run: see Txn.
-	NoPreemption bool `log:"no_preemption"`
+	NoPreemption bool `log:"no_preemption" snapshot:"no_preemption"`
 }
 
 // Quota is the maximum number of GPUs that the running jobs of a tenant hold together.

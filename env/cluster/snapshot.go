@@ -62,10 +62,11 @@ func ParseSnapshot(ctx context.Context, text []byte) (*State, error) {
 	if len(text) > maxSnapshot {
 		return nil, fmt.Errorf("read snapshot: more than %d bytes", maxSnapshot)
 	}
-	p := snapshotParser{ctx: ctx, r: strictjson.New(text), named: naming{ids: map[string]ServerID{}, sets: ServerSets{}}}
+	p := snapshotParser{ctx: ctx, named: naming{ids: map[string]ServerID{}, sets: ServerSets{}}}
+	p.r = snapshots.New(text, &p)
 	p.read()
-	if err := p.r.Err(); err != nil {
-		return nil, fmt.Errorf("read snapshot: line %d: %w", p.r.Line(), err)
+	if err := p.r.Located(); err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	return p.s, nil
 }
@@ -75,90 +76,47 @@ type snapshotParser struct {
 	ctx     context.Context
 	r       *strictjson.Reader
 	s       *State
-	now     time.Duration
-	spec    Spec
+	top     snapshotTop
 	extras  []serverExtra // one per server, in their order
 	largest int32         // number of GPUs of the largest server
 	named   naming
-	job     scratch
+	job     jobText
+	pieces  Placement // of that job
 }
 
-// The top-level fields, in the order in which the parser reads them, whatever their order in the file: jobs depend on all the
-// others.
-const (
-	topVersion = iota
-	topNow
-	topServers
-	topJobs
-	topPerGPU
-	topOffer
-	topReclaimBy
-	topQuotas
-	topNoPreemption
-)
-
-var (
-	topFields = []string{"version", "now_s", "servers", "jobs", "per_gpu", "offer", "reclaim_by_s", "quotas", "no_preemption"}
-	topOrder  = [...]int{topVersion, topNow, topPerGPU, topOffer, topReclaimBy, topQuotas, topNoPreemption, topServers}
-)
+// snapshotTop is the object of a snapshot. Its servers and jobs are read after its other fields, whatever their order in the
+// text, because they depend on these.
+type snapshotTop struct {
+	Version   int           `snapshot:"version,need,1..snapshotVersion"`
+	Now       time.Duration `snapshot:"now_s,need,seconds"`
+	Spec      `snapshot:",inline"`
+	Offer     int32            `snapshot:"offer"`
+	ReclaimBy time.Duration    `snapshot:"reclaim_by_s,seconds"`
+	Servers   strictjson.Place `snapshot:"servers,need,later"`
+	Jobs      strictjson.Place `snapshot:"jobs,need,later"`
+}
 
 func (p *snapshotParser) read() {
-	r := p.r
-	var at [9]strictjson.Place
-	seen := r.Object(topFields, 0b1111, func(field int) { at[field] = r.Skip() })
+	r, top := p.r, &p.top
+	top.Offer = -1
+	r.Struct(top)
 	r.End()
-	offer, deadline := int32(-1), time.Duration(0)
-	for _, field := range topOrder {
-		if seen>>field&1 == 0 {
-			continue
-		}
-		switch r.Return(topFields[field], at[field]); field {
-		case topVersion:
-			r.Number(snapshotVersion, snapshotVersion)
-		case topNow:
-			p.now = readSeconds(r, maxTime)
-		case topPerGPU:
-			p.spec.PerGPU = int32(r.Number(0, WholeGPU))
-		case topOffer:
-			offer = r.Count(0)
-		case topReclaimBy:
-			deadline = readSeconds(r, maxTime)
-		case topQuotas:
-			r.List(maxQuotas, func(int) { p.spec.Quotas = append(p.spec.Quotas, readQuota(r)) })
-		case topNoPreemption:
-			p.spec.NoPreemption = r.Flag()
-		case topServers:
-			r.List(MaxServers, p.server)
-		}
-	}
+	r.Return("servers", top.Servers)
+	r.List(MaxServers, p.server)
 	if r.Err() != nil {
 		return
 	}
 	var err error
-	if p.s, err = NewState(p.spec, 0); err != nil {
+	if p.s, err = NewState(top.Spec, 0); err != nil {
 		r.Fail(fmt.Errorf("servers: %w", err))
 		return
 	}
-	p.s.Advance(p.now)
+	p.s.Advance(top.Now)
 	for i := range p.extras {
 		p.s.restoreServer(ServerID(i), &p.extras[i])
 	}
-	if offer >= 0 {
-		p.s.SetOffer(offer, deadline)
+	if top.Offer >= 0 {
+		p.s.SetOffer(top.Offer, top.ReclaimBy)
 	}
-	p.jobs(at[topJobs])
-}
-
-var quotaFields = []string{"tenant", "gpus"}
-
-func readQuota(r *strictjson.Reader) (q Quota) {
-	r.Object(quotaFields, 0b10, func(field int) {
-		switch quotaFields[field] {
-		case "tenant":
-			q.Tenant = readName(r, false)
-		case "gpus":
-			q.GPUs = r.Count(0)
-		}
-	})
-	return q
+	p.jobs()
 }

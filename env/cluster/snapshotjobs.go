@@ -4,25 +4,50 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// scratch is what the parser has read of one job. The next job reuses its memory.
-type scratch struct {
-	job
-	speed    string
-	read     []uint32 // for each piece, which fields were read, as bits
-	measured []Reading
+// jobText is what the parser has read of one job. The next job reuses its memory.
+type jobText struct {
+	JobSpec   `snapshot:",inline"`
+	State     Phase         `snapshot:"state,need,phase"`
+	Starts    int32         `snapshot:"starts"`
+	Progress  time.Duration `snapshot:"progress_s,seconds"`
+	Reached   time.Duration `snapshot:"reached_s,seconds"`
+	Attained  time.Duration `snapshot:"attained_s,gputime"`
+	Speed     rate          `snapshot:"speed,rate"`
+	Placement []pieceText   `snapshot:"placement,pieces"`
+	Readings  []Reading     `snapshot:"readings,readings"`
+
+	gpus []int32 // of all pieces
 }
 
-// jobs reads the list of jobs at the given place in the text and adds the jobs to the state.
-func (p *snapshotParser) jobs(at strictjson.Place) {
+// pieceText is a piece of a placement, and which fields of it were read.
+type pieceText struct {
+	Piece
+	GPUs []int32 `snapshot:"gpus,need,0..MaxGPUs,most=MaxGPUs"`
+	seen uint32
+}
+
+var (
+	jobFields   = strictjson.Names("snapshot", jobText{})
+	jobAmount   = amountAt(jobFields)
+	jobStarts   = strictjson.Bits(jobFields, "starts")
+	jobSpeed    = strictjson.Bits(jobFields, "speed")
+	jobPlaced   = strictjson.Bits(jobFields, "placement")
+	pieceAmount = amountAt(strictjson.Names("snapshot", pieceText{}))
+)
+
+// jobs reads the list of jobs and adds the jobs to the state.
+func (p *snapshotParser) jobs() {
 	const chunk = 256 // the state keeps pointers to the specifications, so they cannot move
 	var specs []JobSpec
 	names := map[string]int32{}
-	p.r.Return(topFields[topJobs], at)
+	at := p.top.Jobs
+	p.r.Return("jobs", at)
 	p.r.List(maxSnapshotJobs, func(i int) {
 		if len(specs) == 0 {
 			specs = make([]JobSpec, chunk)
@@ -46,36 +71,27 @@ func (p *snapshotParser) jobs(at strictjson.Place) {
 
 // restore adds to the state the job that was just read.
 func (p *snapshotParser) restore(id JobID, spec *JobSpec) {
-	s, j := p.s, &p.job.job
+	s, j := p.s, &p.job
 	s.jobs = append(s.jobs, job{})
 	s.Submit(id, spec)
-	if j.phase == Running {
-		if err := s.Restore(id, j.pieces, j.gpus); err != nil {
+	if j.State == Running {
+		p.pieces = p.pieces[:0]
+		for i := range j.Placement {
+			p.pieces = append(p.pieces, j.Placement[i].Piece)
+		}
+		if err := s.Restore(id, p.pieces, j.gpus); err != nil {
 			p.r.Fail(fmt.Errorf("jobs[%d].placement: %w", id, err))
 			return
 		}
 	}
 	own := &s.jobs[id]
-	own.starts, own.first, own.done, own.reached, own.served, own.rate = j.starts, longAgo, j.done, j.reached, j.served, j.rate
-	if len(p.job.measured) > 0 {
-		all := slices.Clone(p.job.measured)
+	own.starts, own.first, own.done, own.reached, own.served = j.Starts, longAgo, j.Progress, j.Reached, j.Attained
+	own.rate = j.Speed.speed
+	if len(j.Readings) > 0 {
+		all := slices.Clone(j.Readings)
 		own.readings = &all
 	}
 }
-
-// The fields of a job. Those of its amount come first.
-var jobFields = slices.Concat(amountFields, []string{
-	"id", "user", "tenant", "submit_s", "workers", "min_workers", "max_workers", "model", "group", "stages", "tensor", "gpu_type",
-	"mixed", "servers", "estimate_s", "ran_s", "state", "starts", "progress_s", "reached_s", "attained_s", "speed", "placement",
-	"readings",
-})
-
-var (
-	jobNeeds  = strictjson.Bits(jobFields, "id", "submit_s", "workers", "state")
-	jobStarts = strictjson.Bits(jobFields, "starts")
-	jobSpeed  = strictjson.Bits(jobFields, "speed")
-	jobPlaced = strictjson.Bits(jobFields, "placement")
-)
 
 // readJob reads the i-th job: what does not change into spec, and what does into p.job.
 func (p *snapshotParser) readJob(i int, spec *JobSpec) {
@@ -84,134 +100,59 @@ func (p *snapshotParser) readJob(i int, spec *JobSpec) {
 		r.Fail(err)
 		return
 	}
-	*spec = JobSpec{}
-	*j = scratch{job: job{pieces: j.pieces[:0], gpus: j.gpus[:0]}, read: j.read[:0], measured: j.measured[:0]}
-	seen := r.Object(jobFields, jobNeeds, func(field int) { p.jobField(field, spec) })
+	*j = jobText{Placement: j.Placement[:0], gpus: j.gpus[:0], Readings: j.Readings[:0]}
+	seen := r.Struct(j)
 	if r.Err() != nil {
 		return
 	}
-	spec.Request.fill(seen, Amount{GPUMilli: WholeGPU})
-	for i := range j.pieces {
-		j.pieces[i].fill(j.read[i], spec.Request)
+	j.Request.fill(seen, jobAmount, Amount{GPUMilli: WholeGPU})
+	for i := range j.Placement {
+		q := &j.Placement[i]
+		q.fill(q.seen, pieceAmount, j.Request)
 	}
 	p.checkJob(seen)
-	if err := spec.Validate(); err != nil {
-		r.Fail(fmt.Errorf("jobs[%d]: %w", i, err))
-	}
-}
-
-// jobField reads one field of a job.
-func (p *snapshotParser) jobField(field int, spec *JobSpec) {
-	r, j := p.r, &p.job
-	switch jobFields[field] {
-	default:
-		readAmount(r, field, &spec.Request)
-	case "id":
-		spec.Name = readName(r, true)
-	case "user":
-		spec.User = readName(r, false)
-	case "tenant":
-		spec.Tenant = readName(r, false)
-	case "submit_s":
-		spec.Submit = readSeconds(r, p.now)
-	case "workers":
-		spec.Workers = r.Count(1)
-	case "min_workers":
-		spec.MinWorkers = r.Count(1)
-	case "max_workers":
-		spec.MaxWorkers = r.Count(1)
-	case "model":
-		spec.Model = readName(r, false)
-	case "group":
-		spec.Group = readName(r, false)
-	case "stages":
-		spec.Stages = r.Count(0)
-	case "tensor":
-		spec.Tensor = r.Count(0)
-	case "gpu_type":
-		spec.GPUType = readName(r, false)
-	case "mixed":
-		spec.Mixed = r.Flag()
-	case "servers":
-		spec.Where = p.named.where(r)
-	case "estimate_s":
-		spec.Estimate = readSeconds(r, maxTime)
-	case "ran_s":
-		spec.Ran = readSeconds(r, maxTime)
-	case "state":
-		j.phase = Pending + Phase(r.OneOf(phaseNames[Pending:Done]...))
-	case "starts":
-		j.starts = r.Count(0)
-	case "progress_s":
-		j.done = readSeconds(r, maxTime)
-	case "reached_s":
-		j.reached = readSeconds(r, maxTime)
-	case "attained_s":
-		j.served = readSeconds(r, maxAttained)
-	case "speed":
-		j.speed = string(r.Numeral())
-		var err error
-		if j.rate, err = strconv.ParseFloat(j.speed, 64); err != nil || !(j.rate > 0 && j.rate <= 1e6) {
-			r.Refuse(aSpeed)
+	if *spec = j.JobSpec; r.Err() == nil {
+		if err := spec.Validate(); err != nil {
+			r.Fail(fmt.Errorf("jobs[%d]: %w", i, err))
 		}
-	case "placement":
-		r.List(MaxServers, func(int) { p.piece() })
-	case "readings":
-		r.List(MaxReadings, func(int) { j.measured = append(j.measured, p.reading(j.measured)) })
 	}
 }
-
-const aSpeed = "a number above 0 and at most 1e6, for a running job only"
 
 // checkJob checks the fields that depend on the job's state, and sets the defaults of those left out.
 func (p *snapshotParser) checkJob(seen uint32) {
 	r, j := p.r, &p.job
-	runs, least := j.phase == Running, int32(j.phase-Pending)
+	runs, least := j.State == Running, int32(j.State-Pending)
 	switch {
 	case seen&jobStarts == 0:
-		j.starts = least
-	case j.starts < least:
-		r.Bad("starts", strconv.Itoa(int(j.starts)), fmt.Sprintf("at least %d for a running job", least))
+		j.Starts = least
+	case j.Starts < least:
+		r.Bad("starts", strconv.Itoa(int(j.Starts)), fmt.Sprintf("at least %d for a running job", least))
 	}
 	switch {
 	case seen&jobSpeed == 0 && runs:
-		j.rate = 1
+		j.Speed.speed = 1
 	case seen&jobSpeed != 0 && !runs:
-		r.Bad("speed", j.speed, aSpeed)
+		r.Bad("speed", j.Speed.text, aSpeed)
 	}
 	switch {
 	case runs && seen&jobPlaced == 0:
 		r.Bad("placement", "missing", "a list of pieces")
-	case !runs && len(j.pieces) > 0:
-		r.Bad("placement", strconv.Itoa(len(j.pieces)), "no pieces for a job that does not run")
+	case !runs && len(j.Placement) > 0:
+		r.Bad("placement", strconv.Itoa(len(j.Placement)), "no pieces for a job that does not run")
 	}
 }
 
-var pieceFields = slices.Concat(amountFields, []string{"server", "workers", "gpus"})
-
-var pieceNeeds = strictjson.Bits(pieceFields, "server", "workers", "gpus")
-
-// piece reads one piece of a job's placement.
-func (p *snapshotParser) piece() {
+// placement reads the placement of a job.
+func (p *snapshotParser) placement(to *[]pieceText) {
 	r, j := p.r, &p.job
-	var q Piece
-	first := len(j.gpus)
-	read := r.Object(pieceFields, pieceNeeds, func(field int) {
-		switch pieceFields[field] {
-		default:
-			readAmount(r, field, &q.Amount)
-		case "server":
-			q.Server = p.named.read(r)
-		case "workers":
-			q.Workers = int32(r.Number(1, MaxGPUs))
-		case "gpus":
-			r.List(MaxGPUs, func(int) { j.gpus = append(j.gpus, int32(r.Number(0, MaxGPUs))) })
+	r.List(MaxServers, func(int) {
+		q := pieceText{GPUs: j.gpus[len(j.gpus):]} // it appends to those of the job
+		q.seen = r.Struct(&q)
+		if n := len(q.GPUs); n != int(q.Workers) {
+			r.Bad("gpus", strconv.Itoa(n), fmt.Sprintf("one GPU for each of %d workers", q.Workers))
 		}
+		j.gpus, *to = append(j.gpus, q.GPUs...), append(*to, q)
 	})
-	if n := len(j.gpus) - first; n != int(q.Workers) {
-		r.Bad("gpus", strconv.Itoa(n), fmt.Sprintf("one GPU for each of %d workers", q.Workers))
-	}
-	j.pieces, j.read = append(j.pieces, q), append(j.read, read)
 }
 
 // naming finds servers by name. It gives jobs with equal lists of acceptable servers the same set.

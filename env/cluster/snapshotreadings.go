@@ -9,42 +9,23 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// The fields of a reading. Those of its amount come first.
-var readingFields = slices.Concat(amountFields, []string{"at_s", "speed", "workers", "servers", "racks", "gpu_type", "shared"})
+var readingAmount = amountAt(strictjson.Names("snapshot", Reading{}))
 
-var readingNeeds = strictjson.Bits(readingFields, "at_s", "speed", "workers")
-
-// reading reads one reading of a job, which follows those in before.
-func (p *snapshotParser) reading(before []Reading) (m Reading) {
-	r := p.r
-	m.Servers = 1
-	seen := r.Object(readingFields, readingNeeds, func(field int) {
-		switch readingFields[field] {
-		default:
-			readAmount(r, field, &m.Amount)
-		case "at_s":
-			if m.At = readSeconds(r, p.now); len(before) > 0 && m.At < before[len(before)-1].At {
-				r.Refuse("the readings in the order of their times")
-			}
-		case "speed":
-			m.Speed = r.Positive()
-		case "workers":
-			m.Workers = r.Count(1)
-		case "servers":
-			m.Servers = r.Count(1)
-		case "racks":
-			m.Racks = r.Count(0)
-		case "gpu_type":
-			m.GPUType = readName(r, false)
-		case "shared":
-			m.Shared = r.Flag()
+// readings reads the readings of a job.
+func (p *snapshotParser) readings(to *[]Reading) {
+	r, all := p.r, (*to)[:0]
+	r.List(MaxReadings, func(i int) {
+		m := Reading{Configuration: Configuration{Servers: 1}}
+		m.fill(r.Struct(&m), readingAmount, Amount{GPUMilli: WholeGPU})
+		if i > 0 && m.At < all[i-1].At {
+			r.Bad("at_s", string(appendSeconds(nil, m.At)), "the readings in the order of their times")
 		}
+		if at := slices.IndexFunc(all, func(o Reading) bool { return o.Configuration == m.Configuration }); at >= 0 {
+			r.Bad("workers", strconv.Itoa(int(m.Workers)), fmt.Sprintf("another configuration than that of readings[%d]", at))
+		}
+		all = append(all, m)
 	})
-	m.fill(seen, Amount{GPUMilli: WholeGPU})
-	if at := slices.IndexFunc(before, func(o Reading) bool { return o.Configuration == m.Configuration }); at >= 0 {
-		r.Bad("workers", strconv.Itoa(int(m.Workers)), fmt.Sprintf("another configuration than that of readings[%d]", at))
-	}
-	return m
+	*to = all
 }
 
 // readingsWritable returns an error about the first reading that ReadSnapshot would refuse.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,65 +11,89 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// readName reads a printable name. If must is true, the name must not be empty.
-func readName(r *strictjson.Reader, must bool) string {
-	s, ok := r.String(names.Longest)
-	switch {
-	case must && (!ok || s == "" || !names.OK(s)):
-		r.Refuse("1 to 256 bytes of printable text")
-	case !ok || !names.OK(s):
-		r.Refuse("at most 256 bytes of printable text")
-	}
-	return s
+// snapshots is the format of snapshots. The tags of the parts of a State say how they are read. Kinds that refer to the servers or
+// to the instant of the snapshot ask the parser, which owns the reader.
+var snapshots = strictjson.Format{
+	Key: "snapshot",
+	Limits: map[string]int64{
+		"snapshotVersion": snapshotVersion, "WholeGPU": WholeGPU, "MaxGPUs": MaxGPUs, "MaxRacks": MaxRacks, "maxQuotas": maxQuotas,
+		"MaxServers": MaxServers, "lastGPU": MaxGPUs - 1,
+	},
+	Kinds: map[string]strictjson.Kind{
+		"given": strictjson.Texts(names.Longest, func(s string) bool { return s != "" && names.OK(s) },
+			"1 to 256 bytes of printable text"),
+		"name":    strictjson.Texts(names.Longest, names.OK, "at most 256 bytes of printable text"),
+		"limit":   strictjson.As(readLimit),
+		"seconds": seconds(func(*snapshotParser) time.Duration { return maxTime }),
+		"past":    seconds(func(p *snapshotParser) time.Duration { return p.top.Now }),
+		"gputime": seconds(func(*snapshotParser) time.Duration { return maxAttained }),
+		"pool":    strictjson.Words[Pool](poolNames[:]...),
+		"phase": strictjson.As(func(r *strictjson.Reader, to *Phase) {
+			*to = Pending + Phase(r.OneOf(phaseNames[Pending:Done]...))
+		}),
+		"rate":     strictjson.As(readRate),
+		"server":   strictjson.As(func(r *strictjson.Reader, to *ServerID) { *to = parserOf(r).named.read(r) }),
+		"where":    strictjson.As(func(r *strictjson.Reader, to **ServerSet) { *to = parserOf(r).named.where(r) }),
+		"pieces":   strictjson.As(func(r *strictjson.Reader, to *[]pieceText) { parserOf(r).placement(to) }),
+		"readings": strictjson.As(func(r *strictjson.Reader, to *[]Reading) { parserOf(r).readings(to) }),
+		"later":    strictjson.Later,
+	},
 }
 
+func parserOf(r *strictjson.Reader) *snapshotParser { return r.Owner.(*snapshotParser) }
+
 // readLimit reads a whole number, or null, which means Unlimited.
-func readLimit(r *strictjson.Reader) int64 {
-	if r.Null() {
-		return Unlimited
+func readLimit(r *strictjson.Reader, to *int64) {
+	if *to = Unlimited; r.Null() {
+		return
 	}
 	n, err := strconv.ParseInt(string(r.Numeral()), 10, 64)
 	if err != nil || n < 0 || n >= Unlimited {
 		r.Refuse(fmt.Sprintf("null or a whole number from 0 to %d", int64(Unlimited)-1))
 	}
-	return n
+	*to = n
 }
 
-// readSeconds reads a time from 0 to most, without rounding.
-func readSeconds(r *strictjson.Reader, most time.Duration) time.Duration {
-	d, exact := parseSeconds(string(r.Numeral()))
-	if !exact || d > most {
-		r.Refuse(fmt.Sprintf("seconds from 0 to %d with at most 9 decimals", most/time.Second))
-		return 0
+// seconds returns the kind of times from 0 to most, which are read without rounding.
+func seconds(most func(p *snapshotParser) time.Duration) strictjson.Kind {
+	return strictjson.As(func(r *strictjson.Reader, to *time.Duration) {
+		d, exact := parseSeconds(string(r.Numeral()))
+		if most := most(parserOf(r)); !exact || d > most {
+			r.Refuse(fmt.Sprintf("seconds from 0 to %d with at most 9 decimals", most/time.Second))
+			return
+		}
+		*to = d
+	})
+}
+
+// rate is the speed of a running job, and how it is written.
+type rate struct {
+	speed float64
+	text  string
+}
+
+const aSpeed = "a number above 0 and at most 1e6, for a running job only"
+
+func readRate(r *strictjson.Reader, to *rate) {
+	to.text = string(r.Numeral())
+	var err error
+	if to.speed, err = strconv.ParseFloat(to.text, 64); err != nil || !(to.speed > 0 && to.speed <= 1e6) {
+		r.Refuse(aSpeed)
 	}
-	return d
 }
 
-// The fields of an amount. They come first among the fields of whatever contains an amount.
-var amountFields = []string{"gpu_milli", "cpu_milli", "mem_mib", "gpu_mem_mib"}
-
-// readAmount reads one field of an amount.
-func readAmount(r *strictjson.Reader, field int, a *Amount) {
-	switch amountFields[field] {
-	case "gpu_milli":
-		a.GPUMilli = int32(r.Number(1, WholeGPU))
-	case "cpu_milli":
-		a.CPUMilli = r.Count(0)
-	case "mem_mib":
-		a.MemMiB = r.Count(0)
-	case "gpu_mem_mib":
-		a.GPUMemMiB = r.Count(0)
-	}
-}
-
-// fill copies from another amount the fields that were not read; bit i of read is set if field i was.
-func (a *Amount) fill(read uint32, from Amount) {
+// fill copies from another amount the fields that were not read. Seen are the fields that were; those of the amount begin at the
+// given bit.
+func (a *Amount) fill(seen uint32, at int, from Amount) {
 	for i, p := range [...]*int32{&a.GPUMilli, &a.CPUMilli, &a.MemMiB, &a.GPUMemMiB} {
-		if read>>i&1 == 0 {
+		if seen>>(at+i)&1 == 0 {
 			*p = [...]int32{from.GPUMilli, from.CPUMilli, from.MemMiB, from.GPUMemMiB}[i]
 		}
 	}
 }
+
+// amountAt returns the bit at which the fields of an amount begin.
+func amountAt(fields []string) int { return slices.Index(fields, "gpu_milli") }
 
 // parseSeconds reads decimal seconds without rounding.
 func parseSeconds(s string) (time.Duration, bool) {

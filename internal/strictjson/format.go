@@ -56,6 +56,9 @@ func Texts(most int, ok func(string) bool, want string) Kind {
 	})
 }
 
+// Later is the kind of values that are skipped, to Return to their places.
+var Later = As(func(r *Reader, to *Place) { *to = r.Skip() })
+
 // Words returns the kind of values that have names: the first stands for 0, the next for 1, and so on.
 func Words[T ~uint8 | ~int](words ...string) Kind {
 	return As(func(r *Reader, to *T) { *to = T(r.OneOf(words...)) })
