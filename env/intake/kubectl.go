@@ -36,6 +36,7 @@ type kubeCluster struct {
 	titles  map[string]bool // of all pods
 	read    map[string]int  // objects by kind
 	kueue   kueue
+	label   func(key string) bool // which labels of the object that is read are kept
 	// What a snapshot cannot contain: pods that ask for devices by resource claims, devices that drivers have for such claims,
 	// and running pods of which it is not known where.
 	claiming []string
@@ -51,7 +52,7 @@ func (c *Kubectl) Read(files ...File) (*Result, error) {
 		kueue: kueue{queues: map[string]*clusterQueue{}, cohorts: map[string]*clusterQueue{}, flavors: map[string]*flavor{},
 			local: map[[2]string]string{}, stopped: map[[2]string]string{}, owners: map[string]*workload{}}}
 	for i := range files {
-		if err := files[i].read(c.MaxBytes, &k.told, k.readText); err != nil {
+		if err := files[i].read(c.MaxBytes, &k.told, &kubeObjects, k, k.readText); err != nil {
 			return nil, err
 		}
 	}
@@ -71,11 +72,11 @@ func joined(files []File) string {
 }
 
 func (k *kubeCluster) addNode(r *strictjson.Reader) {
-	n := k.readNode(r)
-	if k.nodes[n.name] != nil {
-		r.Bad("metadata.name", n.name, "each node once")
+	n := readNode(r)
+	if k.nodes[n.Name] != nil {
+		r.Bad("metadata.name", n.Name, "each node once")
 	}
-	k.nodes[n.name] = n
+	k.nodes[n.Name] = n
 }
 
 // state returns the State of all that was read.
@@ -89,7 +90,7 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 		return nil, fmt.Errorf("no nodes, want the output of kubectl get nodes,pods -A -o json")
 	}
 	for _, p := range k.rest {
-		if n := k.nodes[p.node]; n != nil {
+		if n := k.nodes[p.Node]; n != nil {
 			n.others.add(amounts{cpuMilli: p.cpuMilli, memBytes: p.memBytes})
 		}
 	}
@@ -107,7 +108,7 @@ func (k *kubeCluster) state() (*cluster.State, error) {
 	}
 	for _, p := range k.leaving {
 		k.told.add("pods that are being deleted and still hold GPUs: running jobs of their own", p.title())
-		g := &gang{Gang: &pods.Gang{Group: pods.Group{Key: pods.Key{API: "deleted", Namespace: p.namespace, Name: p.name}}}}
+		g := &gang{Gang: &pods.Gang{Group: pods.Group{Key: pods.Key{API: "deleted", Namespace: p.Namespace, Name: p.Name}}}}
 		jobs = k.jobOf(jobs, g, g.Title(), []*pod{p}, 1, pods.Terms{}, where)
 	}
 	jobs = append(jobs, k.waiting(where)...)

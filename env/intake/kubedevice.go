@@ -86,7 +86,7 @@ func devices(nodes map[string]*node) []*device {
 // offered returns the resources of a node beside that which counts GPUs, whether they are allocatable or not.
 func (n *node) devices() []resource {
 	most := map[string]int64{}
-	for _, r := range slices.Concat(n.has.others, n.whole.others) {
+	for _, r := range slices.Concat(n.Has.others, n.Whole.others) {
 		most[r.name] = max(most[r.name], r.n)
 	}
 	var all []resource
@@ -99,7 +99,7 @@ func (n *node) devices() []resource {
 // productLabel returns the label of a node that a device plugin of the resource's domain gives to name the product, or "".
 func (n *node) productLabel(resource string) string {
 	domain, _, _ := strings.Cut(resource, "/")
-	for _, key := range slices.Sorted(maps.Keys(n.labels)) {
+	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		if strings.HasPrefix(key, domain+"/") && strings.Contains(key, "product") {
 			return key
 		}
@@ -134,23 +134,19 @@ func (k *kubeCluster) noServers() error {
 
 // readResourceSlice counts the devices that a driver has on a node by dynamic resource allocation.
 func (k *kubeCluster) readResourceSlice(r *strictjson.Reader) {
-	driver, where, n := "", "", 0
-	object(r, []string{"spec"}, func(string) {
-		object(r, []string{"driver", "nodeName", "devices"}, func(field string) {
-			switch field {
-			case "driver":
-				driver = name(r)
-			case "nodeName":
-				where = name(r)
-			default:
-				list(r, func(int) { n++; r.Skip() })
-			}
-		})
-	})
+	var of struct {
+		Spec struct {
+			Driver  string `kube:"driver,name"`
+			Node    string `kube:"nodeName,name"`
+			Devices int    `kube:"devices,count"`
+		} `kube:"spec"`
+	}
+	r.Struct(&of)
+	driver, n := of.Spec.Driver, of.Spec.Devices
 	if n == 0 {
 		return
 	}
 	k.drivers[driver] += n
 	k.told.add("ResourceSlices of "+cmp.Or(driver, "no driver")+" (DRA), whose devices are not counted",
-		fmt.Sprintf("%s on %s", phrase.Count(n, "device"), cmp.Or(where, "no node of their own")))
+		fmt.Sprintf("%s on %s", phrase.Count(n, "device"), cmp.Or(of.Spec.Node, "no node of their own")))
 }

@@ -31,51 +31,40 @@ func (k *kubeCluster) addGroup(r *strictjson.Reader, version string) {
 		return
 	}
 	m, o := readPodGroup(r, api)
-	k.groups[pods.Key{API: api, Namespace: m.namespace, Name: m.name}] = o
+	k.groups[pods.Key{API: api, Namespace: m.Namespace, Name: m.Name}] = o
 }
 
-func readPodGroup(r *strictjson.Reader, api string) (m meta, o *pods.Object) {
+func readPodGroup(r *strictjson.Reader, api string) (meta, *pods.Object) {
+	var o *pods.Object
+	var of struct {
+		meta `kube:"metadata"`
+		Spec struct {
+			MinMember *int64 `kube:"minMember,-mostMembers..4294967296"`
+			Spread    bool   `kube:"schedulingConstraints,there"`
+			Policy    struct {
+				Basic bool `kube:"basic,there"`
+				Gang  *struct {
+					MinCount int64 `kube:"minCount,-mostMembers..4294967296"`
+				} `kube:"gang"`
+			} `kube:"schedulingPolicy"`
+		} `kube:"spec"`
+	}
+	r.Struct(&of)
+	m, spec := of.meta, &of.Spec
 	var member, gang int64
-	var says, ganged, basic, spread bool
-	object(r, []string{"metadata", "spec"}, func(field string) {
-		if field == "metadata" {
-			m = readMeta(r, func(string) bool { return false })
-			return
-		}
-		object(r, []string{"minMember", "schedulingPolicy", "schedulingConstraints"}, func(field string) {
-			switch {
-			case r.Null():
-			case field == "minMember":
-				member, says = r.Number(-mostMembers, 1<<32), true
-			case field == "schedulingConstraints":
-				spread = true
-				r.Skip()
-			default:
-				object(r, []string{"gang", "basic"}, func(policy string) {
-					switch {
-					case r.Null():
-					case policy == "basic":
-						basic = true
-						r.Skip()
-					default:
-						ganged = true
-						object(r, []string{"minCount"}, func(string) {
-							if !r.Null() {
-								gang = r.Number(-mostMembers, 1<<32)
-							}
-						})
-					}
-				})
-			}
-		})
-	})
+	if spec.MinMember != nil {
+		member = *spec.MinMember
+	}
+	if spec.Policy.Gang != nil {
+		gang = spec.Policy.Gang.MinCount
+	}
 	title := "PodGroup " + m.title()
 	if api == pods.Native {
-		o = pods.NativeObject(title, ganged, basic, spread, gang)
+		o = pods.NativeObject(title, spec.Policy.Gang != nil, spec.Policy.Basic, spec.Spread, gang)
 	} else {
-		o = pods.MemberObject(api, title, says, member)
+		o = pods.MemberObject(api, title, spec.MinMember != nil, member)
 	}
-	o.Annotations = m.notes
+	o.Annotations = m.Notes
 	return m, o
 }
 
@@ -129,13 +118,13 @@ func (k *kubeCluster) tellApart(all []*gang) {
 	count := map[owner]int{}
 	for _, g := range all {
 		p := slices.Concat(g.bound, g.free)[0]
-		if g.API != pods.Alone || slices.Contains(replicas, p.owner.kind) {
+		if g.API != pods.Alone || slices.Contains(replicas, p.Owner.Kind) {
 			continue
 		}
-		if count[p.owner]++; count[p.owner] == 2 {
+		if count[p.Owner]++; count[p.Owner] == 2 {
 			k.told.add("owners such as Jobs whose pods name no group: each pod is a job of its own, as it is for clustergym-kube (a gang "+
 				"needs a PodGroup, or the label "+pods.GroupLabel+" and the annotation "+pods.MinMemberNote+")",
-				p.owner.kind+" "+p.namespace+"/"+p.owner.name)
+				p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name)
 		}
 	}
 }
@@ -156,9 +145,9 @@ func (k *kubeCluster) termsOf(g *gang, elastic bool) pods.Terms {
 // neutral returns what decides about the pod's gang.
 func (p *pod) neutral() *pods.Pod {
 	return &pods.Pod{
-		Namespace: p.namespace, Name: p.name, Labels: p.labels, Annotations: p.notes, Group: p.group,
-		Owner: pods.Owner{Kind: p.owner.kind, Name: p.owner.name, UID: p.owner.uid},
-		Bound: p.node != "", Gated: p.gated, Succeeded: p.phase == "Succeeded",
+		Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, Annotations: p.Notes, Group: p.Group.Name,
+		Owner: pods.Owner{Kind: p.Owner.Kind, Name: p.Owner.Name, UID: p.Owner.UID},
+		Bound: p.Node != "", Gated: p.Gated, Succeeded: p.Phase == "Succeeded",
 	}
 }
 

@@ -102,7 +102,7 @@ func (k *kubeCluster) runningJobs(g *gang, need int32, elastic bool, t pods.Term
 func (k *kubeCluster) surplus(jobs []job, g *gang, free []*pod, t pods.Terms, where *places) []job {
 	for _, p := range free {
 		k.told.add("gangs that run and have more pods: each of these is a waiting job of its own", p.title())
-		jobs = k.jobOf(jobs, g, g.Title()+"/"+p.name, []*pod{p}, 1, t, where)
+		jobs = k.jobOf(jobs, g, g.Title()+"/"+p.Name, []*pod{p}, 1, t, where)
 	}
 	return jobs
 }
@@ -112,7 +112,7 @@ func (k *kubeCluster) surplus(jobs []job, g *gang, free []*pod, t pods.Terms, wh
 func (k *kubeCluster) sharingJobs(g *gang, need int32, t pods.Terms, where *places) (jobs []job) {
 	k.told.add("running gangs that share GPUs: each of their pods is a running job of its own", g.Title())
 	for _, p := range g.bound {
-		jobs = k.jobOf(jobs, g, g.Title()+"/"+p.name, []*pod{p}, 1, t, where)
+		jobs = k.jobOf(jobs, g, g.Title()+"/"+p.Name, []*pod{p}, 1, t, where)
 	}
 	if lacks := need - int32(len(g.Bound)); lacks > 0 {
 		return append(jobs, k.lacking(g, lacks, t, where)...)
@@ -134,7 +134,7 @@ func (k *kubeCluster) lacking(g *gang, lacks int32, t pods.Terms, where *places)
 	if int(lacks) > len(g.Free) || len(rest) == 0 {
 		return nil
 	}
-	return k.jobOf(nil, g, g.Title()+"/"+rest[0].name, rest, int32(len(rest)), t, where)
+	return k.jobOf(nil, g, g.Title()+"/"+rest[0].Name, rest, int32(len(rest)), t, where)
 }
 
 // jobOf appends the job of some pods of a gang, of which need must run together. The job runs on the nodes of those pods that are
@@ -147,7 +147,7 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, own []*pod, need 
 	var started []time.Time
 	for _, p := range own {
 		workers += p.workers()
-		runs = runs || p.node != ""
+		runs = runs || p.Node != ""
 	}
 	j, ok := k.draft(named, own, workers, t, runs)
 	if !ok {
@@ -156,14 +156,14 @@ func (k *kubeCluster) jobOf(jobs []job, g *gang, title string, own []*pod, need 
 	j.api, j.Tenant = g.API, k.tenantOf(own[0])
 	on := map[*node]*held{}
 	for _, p := range own {
-		n := k.nodes[p.node]
+		n := k.nodes[p.Node]
 		if n == nil {
 			continue
 		}
-		if p.started.IsZero() { // the kubelet has not seen it yet
-			p.started = k.Now
+		if p.Started.IsZero() { // the kubelet has not seen it yet
+			p.Started = k.Now
 		}
-		started = append(started, p.started)
+		started = append(started, p.Started)
 		if on[n] == nil {
 			on[n] = &held{}
 		}
@@ -198,7 +198,7 @@ type held struct {
 func since(own []*pod, need int32) time.Time {
 	made := make([]time.Time, len(own))
 	for i, p := range own {
-		made[i] = p.created
+		made[i] = p.Created
 	}
 	return nth(made, need)
 }

@@ -86,6 +86,10 @@ func (k *kubeCluster) readList(r *strictjson.Reader, list element, common kindOf
 // readObject reads an object of a known kind.
 func (k *kubeCluster) readObject(r *strictjson.Reader, of kindOf) {
 	k.read[of.kind]++
+	k.label = map[string]func(string) bool{"Node": anyKey, "Pod": isPodLabel}[of.kind]
+	if slices.Contains(owningKinds, of.kind) {
+		k.label = isPodLabel
+	}
 	switch kueue := strings.HasPrefix(of.version, "kueue.x-k8s.io/"); {
 	case of.kind == "Node":
 		k.addNode(r)
@@ -94,13 +98,13 @@ func (k *kubeCluster) readObject(r *strictjson.Reader, of kindOf) {
 	case of.kind == "PodGroup":
 		k.addGroup(r, of.version)
 	case of.kind == "ClusterQueue" && kueue:
-		k.readClusterQueue(r)
+		k.readQueue(r, of.kind, k.kueue.queues)
 	case of.kind == "LocalQueue" && kueue:
 		k.readLocalQueue(r)
 	case of.kind == "Workload" && kueue:
 		k.readWorkload(r)
 	case of.kind == "Cohort" && kueue:
-		k.readCohort(r)
+		k.readQueue(r, of.kind, k.kueue.cohorts)
 	case of.kind == "ResourceFlavor" && kueue:
 		k.readFlavor(r)
 	case slices.Contains(owningKinds, of.kind):
@@ -108,9 +112,11 @@ func (k *kubeCluster) readObject(r *strictjson.Reader, of kindOf) {
 	case of.kind == "ResourceSlice" && strings.HasPrefix(of.version, "resource.k8s.io/"):
 		k.readResourceSlice(r)
 	case of.kind == "Status":
-		message := ""
-		object(r, []string{"message"}, func(string) { message = text(r) })
-		r.Bad("message", message, "objects: kubectl could not get them")
+		var status struct {
+			Message string `kube:"message,text"`
+		}
+		r.Struct(&status)
+		r.Bad("message", status.Message, "objects: kubectl could not get them")
 	default:
 		k.told.add("objects of kinds that are not read, ignored", cmp.Or(of.kind, "one without a kind"))
 	}

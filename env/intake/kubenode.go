@@ -12,56 +12,39 @@ import (
 
 // node is a node of Kubernetes.
 type node struct {
-	meta
-	taints []taint
+	meta       `kube:"metadata"`
+	nodeSpec   `kube:"spec"`
+	nodeStatus `kube:"status"`
+
 	closed bool    // it takes no new pods
-	has    amounts // what is allocatable
-	whole  amounts // its capacity
 	others amounts // what pods without GPUs use
 	held   int64   // GPUs that pods hold
 	gpus   int64   // of its server
 	id     cluster.ServerID
 }
 
-func (c *Kubectl) readNode(r *strictjson.Reader) *node {
+type nodeSpec struct {
+	Unschedulable bool    `kube:"unschedulable"`
+	Taints        []taint `kube:"taints"`
+}
+
+type nodeStatus struct {
+	Has        amounts     `kube:"allocatable,amounts"`
+	Whole      amounts     `kube:"capacity,amounts"`
+	Conditions []condition `kube:"conditions"`
+}
+
+func readNode(r *strictjson.Reader) *node {
 	n := &node{}
-	ready := false
-	object(r, []string{"metadata", "spec", "status"}, func(field string) {
-		switch field {
-		case "metadata":
-			n.meta = readMeta(r, func(string) bool { return true })
-		case "spec":
-			object(r, []string{"unschedulable", "taints"}, func(field string) {
-				if field == "unschedulable" {
-					n.closed = !r.Null() && r.Flag()
-				} else {
-					list(r, func(int) { n.taints = append(n.taints, readTaint(r)) })
-				}
-			})
-		case "status":
-			object(r, []string{"allocatable", "capacity", "conditions"}, func(field string) {
-				switch field {
-				case "allocatable":
-					n.has = c.amounts(r)
-				case "capacity":
-					n.whole = c.amounts(r)
-				default:
-					list(r, func(int) {
-						kind, status, _ := condition(r)
-						ready = ready || kind == "Ready" && status == "True"
-					})
-				}
-			})
-		}
-	})
-	if n.name == "" {
+	if r.Struct(n); n.Name == "" {
 		r.Bad("metadata.name", `""`, "the name of the node")
 	}
-	n.closed = n.closed || n.deleting || !ready
-	n.taints = slices.DeleteFunc(n.taints, func(t taint) bool {
-		state := slices.Contains(passing, t.key)
-		n.closed = n.closed || state && t.effect != "PreferNoSchedule"
-		return state || t.key == memoryPressure
+	ready := slices.ContainsFunc(n.Conditions, func(c condition) bool { return c.Kind == "Ready" && c.Status == "True" })
+	n.Conditions, n.closed = nil, n.Unschedulable || n.Deleting || !ready
+	n.Taints = slices.DeleteFunc(n.Taints, func(t taint) bool {
+		state := slices.Contains(passing, t.Key)
+		n.closed = n.closed || state && t.Effect != "PreferNoSchedule"
+		return state || t.Key == memoryPressure
 	})
 	return n
 }
@@ -77,20 +60,6 @@ var passing = []string{
 
 const memoryPressure = "node.kubernetes.io/memory-pressure"
 
-func readTaint(r *strictjson.Reader) (t taint) {
-	object(r, []string{"key", "value", "effect"}, func(field string) {
-		switch v := name(r); field {
-		case "key":
-			t.key = v
-		case "value":
-			t.value = v
-		case "effect":
-			t.effect = v
-		}
-	})
-	return t
-}
-
 // mostMarks is the most different taints that mark nodes with GPUs.
 const mostMarks = 16
 
@@ -99,19 +68,19 @@ const mostMarks = 16
 func (k *kubeCluster) withGPUs() (nodes []*node, err error) {
 	for _, name := range slices.Sorted(maps.Keys(k.nodes)) {
 		n := k.nodes[name]
-		if !n.has.some && n.whole.some {
-			n.has = n.whole
+		if !n.Has.some && n.Whole.some {
+			n.Has = n.Whole
 			k.told.add("nodes that do not say what is allocatable: it is taken to be their capacity", name)
 		}
-		most := max(n.has.gpus, n.whole.gpus)
+		most := max(n.Has.gpus, n.Whole.gpus)
 		if n.held > most {
 			k.told.add("nodes whose pods hold more GPUs than are allocatable: they are taken to have as many as are held", name)
 		}
 		if n.gpus = max(n.held, most); n.gpus > cluster.MaxGPUs {
 			return nil, fmt.Errorf("pods on node %s hold %d GPUs, want at most %d", name, n.gpus, cluster.MaxGPUs)
 		}
-		for _, t := range n.taints {
-			if t.key == k.GPU && t.effect != "PreferNoSchedule" && !slices.Contains(k.marks, t) && len(k.marks) < mostMarks {
+		for _, t := range n.Taints {
+			if t.Key == k.GPU && t.Effect != "PreferNoSchedule" && !slices.Contains(k.marks, t) && len(k.marks) < mostMarks {
 				k.marks = append(k.marks, t)
 			}
 		}
@@ -125,7 +94,7 @@ func (k *kubeCluster) withGPUs() (nodes []*node, err error) {
 	}
 	kinds := map[string]bool{}
 	for _, n := range nodes {
-		kinds[n.labels[k.TypeLabel]] = true
+		kinds[n.Labels[k.TypeLabel]] = true
 	}
 	k.kinds = len(kinds)
 	k.noteNodes(nodes)
@@ -136,7 +105,7 @@ func (k *kubeCluster) withGPUs() (nodes []*node, err error) {
 func (k *kubeCluster) servers(nodes []*node) []server {
 	racks := map[string]int32{}
 	for _, n := range nodes {
-		if rack := n.labels[k.RackLabel]; rack != "" {
+		if rack := n.Labels[k.RackLabel]; rack != "" {
 			racks[rack] = 0
 		}
 	}
@@ -146,21 +115,21 @@ func (k *kubeCluster) servers(nodes []*node) []server {
 	servers := make([]server, len(nodes))
 	for i, n := range nodes {
 		v := &servers[i]
-		v.Name, v.GPUs, v.closed, v.Rack = n.name, int32(n.gpus), n.closed, racks[n.labels[k.RackLabel]]
-		v.used = int32(n.gpus - max(n.has.gpus-n.held, 0))
-		if v.GPUType = n.labels[k.TypeLabel]; strings.Contains(v.GPUType, "|") {
-			k.told.add("nodes whose GPU type contains a vertical bar: the type is left out", n.name)
+		v.Name, v.GPUs, v.closed, v.Rack = n.Name, int32(n.gpus), n.closed, racks[n.Labels[k.RackLabel]]
+		v.used = int32(n.gpus - max(n.Has.gpus-n.held, 0))
+		if v.GPUType = n.Labels[k.TypeLabel]; strings.Contains(v.GPUType, "|") {
+			k.told.add("nodes whose GPU type contains a vertical bar: the type is left out", n.Name)
 			v.GPUType = ""
 		}
 		v.CPUMilli, v.MemMiB = cluster.Unlimited, cluster.Unlimited
-		if n.labels[poolLabel] == "inference" {
-			k.told.add("nodes with the label "+poolLabel+" inference: they count as nodes of the training pool", n.name)
+		if n.Labels[poolLabel] == "inference" {
+			k.told.add("nodes with the label "+poolLabel+" inference: they count as nodes of the training pool", n.Name)
 		}
-		if n.has.saysCPU {
-			v.CPUMilli = max(n.has.cpuMilli-n.others.cpuMilli, 0)
+		if n.Has.saysCPU {
+			v.CPUMilli = max(n.Has.cpuMilli-n.others.cpuMilli, 0)
 		}
-		if n.has.saysMem {
-			v.MemMiB = max(n.has.memBytes-n.others.memBytes, 0) >> 20
+		if n.Has.saysMem {
+			v.MemMiB = max(n.Has.memBytes-n.others.memBytes, 0) >> 20
 		}
 	}
 	return servers

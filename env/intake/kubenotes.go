@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
-
-	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 // noteResources notes what a pod that has not ended, or one of a Workload, asks for beside GPUs. gpus is whether the job has any.
@@ -21,7 +18,7 @@ func (k *kubeCluster) noteResources(kind, title string, p *pod, gpus bool) {
 			k.told.add(kind+" that ask for "+r.name+" and for no "+k.GPU+", left out", title)
 		}
 	}
-	if p.claims {
+	if p.Claims {
 		k.claiming = append(k.claiming, title)
 		k.told.add(kind+" with resource claims, whose devices are not counted: if these are GPUs of a node, they count as free", title)
 	}
@@ -32,18 +29,18 @@ func (k *kubeCluster) notePod(p *pod) {
 	for _, field := range p.constraints.others {
 		k.told.add("pods whose required "+field+" a snapshot cannot represent", p.title())
 	}
-	k.notePriority(p.title(), p.priority, p.class)
-	if p.phase == "Unknown" {
+	k.notePriority(p.title(), p.Priority, p.Class)
+	if p.Phase == "Unknown" {
 		k.told.add("pods of phase Unknown: they are taken to run", p.title())
 	}
 }
 
 // noteWorkload notes what of a Workload that waits a snapshot does not keep. first is the first of its pods with GPUs.
 func (k *kubeCluster) noteWorkload(w *workload, first *pod) {
-	k.notePriority(w.job(), cmp.Or(w.priority, first.priority), cmp.Or(w.class, first.class))
+	k.notePriority(w.job(), cmp.Or(w.Priority, first.Priority), cmp.Or(w.Class, first.Class))
 	partial, racks := false, false
-	for i := range w.sets {
-		partial, racks = partial || w.sets[i].partial, racks || w.sets[i].racks
+	for i := range w.Sets {
+		partial, racks = partial || w.Sets[i].Partial, racks || w.Sets[i].Topology.Required != ""
 	}
 	if partial {
 		k.told.add("Workloads that Kueue may admit with fewer pods (minCount): taken to need all", w.job())
@@ -65,20 +62,20 @@ func (k *kubeCluster) noteNodes(servers []*node) {
 	var fewer []string
 	for _, n := range servers {
 		if k.read["Pod"] == 0 {
-			k.told.add("nodes with GPUs, and no pods in the input (kubectl get nodes,pods -A): all their GPUs count as free", n.name)
+			k.told.add("nodes with GPUs, and no pods in the input (kubectl get nodes,pods -A): all their GPUs count as free", n.Name)
 		}
-		if n.has.gpus < n.whole.gpus {
-			fewer = append(fewer, fmt.Sprintf("%s (%d of %d allocatable)", n.name, n.has.gpus, n.whole.gpus))
+		if n.Has.gpus < n.Whole.gpus {
+			fewer = append(fewer, fmt.Sprintf("%s (%d of %d allocatable)", n.Name, n.Has.gpus, n.Whole.gpus))
 		}
 		if n.closed && n.held == 0 {
-			k.told.add("nodes that are unschedulable, not ready or being deleted: down in the snapshot", n.name)
+			k.told.add("nodes that are unschedulable, not ready or being deleted: down in the snapshot", n.Name)
 		}
 		if why := n.split(); why != "" {
-			k.told.add("nodes whose GPUs are split or shared: each part counts as a GPU", fmt.Sprintf("%s (%s)", n.name, why))
+			k.told.add("nodes whose GPUs are split or shared: each part counts as a GPU", fmt.Sprintf("%s (%s)", n.Name, why))
 		}
 		for _, r := range n.devices() {
 			if isAccelerator(r.name) {
-				k.told.add("nodes that also have "+r.name+", which is not counted", fmt.Sprintf("%s (%d)", n.name, r.n))
+				k.told.add("nodes that also have "+r.name+", which is not counted", fmt.Sprintf("%s (%d)", n.Name, r.n))
 			}
 		}
 	}
@@ -98,12 +95,12 @@ func (k *kubeCluster) noteLeftOut(n *node) {
 			some = true
 			o := device{resource: r, label: n.productLabel(r.name)}
 			k.told.add(fmt.Sprintf("nodes with %s and without %s, left out; %s reads them", r.name, k.GPU, o.flags(k.TypeLabel)),
-				fmt.Sprintf("%s (%d)", n.name, r.n))
+				fmt.Sprintf("%s (%d)", n.Name, r.n))
 		}
 	}
-	if kind := n.labels[k.TypeLabel]; kind != "" && !some {
+	if kind := n.Labels[k.TypeLabel]; kind != "" && !some {
 		k.told.add("nodes that have a GPU type by their label "+k.TypeLabel+" and have no "+k.GPU+", left out",
-			fmt.Sprintf("%s (%s)", n.name, kind))
+			fmt.Sprintf("%s (%s)", n.Name, kind))
 	}
 }
 
@@ -118,20 +115,12 @@ const (
 // split returns the label that tells that the GPUs of a node are parts of GPUs, or "".
 func (n *node) split() string {
 	for _, key := range []string{replicasLabel, clientsLabel, partitionLabel} {
-		if v := n.labels[key]; v != "" && v != "0" && v != "1" {
+		if v := n.Labels[key]; v != "" && v != "0" && v != "1" {
 			return key + " " + v
 		}
 	}
-	if v := n.labels[productLabel]; strings.Contains(v, "-MIG-") || strings.HasSuffix(v, "-SHARED") {
+	if v := n.Labels[productLabel]; strings.Contains(v, "-MIG-") || strings.HasSuffix(v, "-SHARED") {
 		return productLabel + " " + v
 	}
 	return ""
-}
-
-// readPriority reads a priority, or null as 0.
-func readPriority(r *strictjson.Reader) int64 {
-	if r.Null() {
-		return 0
-	}
-	return r.Number(math.MinInt32, math.MaxInt32)
 }

@@ -80,9 +80,6 @@ type amounts struct {
 
 // amounts reads a list of resources.
 func (c *Kubectl) amounts(r *strictjson.Reader) (a amounts) {
-	if r.Null() {
-		return a
-	}
 	r.Map(mostEntries, func(name string) {
 		a.some = true
 		switch {
@@ -107,6 +104,23 @@ func (c *Kubectl) amounts(r *strictjson.Reader) (a amounts) {
 		}
 	})
 	return a
+}
+
+// usage is what pods use of GPUs, if known.
+type usage struct {
+	gpus  int64
+	known bool
+}
+
+func (c *Kubectl) usage(r *strictjson.Reader) (u usage) {
+	r.Map(mostEntries, func(resource string) {
+		if u.known = true; resource == c.GPU {
+			u.gpus, _ = quantity(r, 1, mostQuota)
+		} else {
+			r.Skip()
+		}
+	})
+	return u
 }
 
 // add adds the resources of another part of the same pod.

@@ -14,7 +14,7 @@ import (
 func (k *kubeCluster) share() {
 	shared := map[[2]string][]*pod{} // by node and name of the GPU
 	for _, p := range slices.Concat(k.pods, k.leaving) {
-		if p.fraction.Devices == 0 || p.node == "" || p.phase == "Succeeded" {
+		if p.fraction.Devices == 0 || p.Node == "" || p.Phase == "Succeeded" {
 			continue
 		}
 		for i := len(p.fraction.Shared); i < int(p.fraction.Devices); i++ { // it does not say which
@@ -23,7 +23,7 @@ func (k *kubeCluster) share() {
 		p.fraction.Devices = int32(min(len(p.fraction.Shared), cluster.MaxGPUs))
 		p.fraction.Shared = p.fraction.Shared[:p.fraction.Devices]
 		for _, name := range p.fraction.Shared {
-			shared[[2]string{p.node, name}] = append(shared[[2]string{p.node, name}], p)
+			shared[[2]string{p.Node, name}] = append(shared[[2]string{p.Node, name}], p)
 		}
 	}
 	open := map[string]int{} // GPUs of a node whose reservation pod has not been found
@@ -34,17 +34,17 @@ func (k *kubeCluster) share() {
 	}
 	reserves := func(p *pod) (name string, ok bool) {
 		name, ok = pods.Reserves(p.neutral())
-		return name, ok && p.gpus > 0 && p.node != "" && p.phase != "Succeeded"
+		return name, ok && p.gpus > 0 && p.Node != "" && p.Phase != "Succeeded"
 	}
 	drop := func(all []*pod, named bool) []*pod {
 		return slices.DeleteFunc(all, func(p *pod) bool {
 			name, ok := reserves(p)
-			if !ok || named != (shared[[2]string{p.node, name}] != nil) || !named && open[p.node] == 0 {
+			if !ok || named != (shared[[2]string{p.Node, name}] != nil) || !named && open[p.Node] == 0 {
 				return false
 			}
-			open[p.node]--
-			k.nodes[p.node].held -= p.gpus
-			k.nodes[p.node].others.add(amounts{cpuMilli: p.cpuMilli, memBytes: p.memBytes})
+			open[p.Node]--
+			k.nodes[p.Node].held -= p.gpus
+			k.nodes[p.Node].others.add(amounts{cpuMilli: p.cpuMilli, memBytes: p.memBytes})
 			return true
 		})
 	}
@@ -85,7 +85,7 @@ func (k *kubeCluster) divide(on []*pod) {
 
 // unreadable reports whether a waiting pod asks for shared GPUs in a way that a snapshot cannot represent.
 func (k *kubeCluster) unreadable(p *pod) bool {
-	if p.fraction.Devices == 0 || p.fraction.Milli > 0 && p.fraction.Err == nil || p.node != "" || p.phase == "Succeeded" {
+	if p.fraction.Devices == 0 || p.fraction.Milli > 0 && p.fraction.Err == nil || p.Node != "" || p.Phase == "Succeeded" {
 		return false
 	}
 	why := "gpu-memory is " + p.fraction.Memory

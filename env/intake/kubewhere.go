@@ -6,147 +6,118 @@ import (
 	"strconv"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 // constraints say which nodes a pod may use: its node selector, its required node affinity and its tolerations.
 type constraints struct {
-	selector    map[string]string
-	affine      bool
-	terms       [][]requirement // one of them must hold if affine
-	tolerations []toleration
-	others      []string // names of constraints that a snapshot cannot represent
+	Selector    map[string]string `kube:"nodeSelector,texts"`
+	Tolerations []toleration      `kube:"tolerations"`
+	Affinity    affinity          `kube:"affinity"`
+	Spread      []spread          `kube:"topologySpreadConstraints"`
+	Volumes     []volume          `kube:"volumes"`
+
+	affine bool
+	terms  [][]requirement // one of them must hold if affine
+	others []string        // names of constraints that a snapshot cannot represent
+}
+
+type affinity struct {
+	Node struct {
+		Required *selector `kube:"requiredDuringSchedulingIgnoredDuringExecution"`
+	} `kube:"nodeAffinity"`
+	Pod  peers `kube:"podAffinity"`
+	Anti peers `kube:"podAntiAffinity"`
+}
+
+type peers struct {
+	Required bool `kube:"requiredDuringSchedulingIgnoredDuringExecution,some"`
+}
+
+type selector struct {
+	Terms []term `kube:"nodeSelectorTerms"`
+}
+
+type term struct {
+	Labels []requirement `kube:"matchExpressions"`
+	Fields []requirement `kube:"matchFields"`
+}
+
+type spread struct {
+	When string `kube:"whenUnsatisfiable,name"`
+}
+
+type volume struct {
+	Claims bool `kube:"persistentVolumeClaim|ephemeral,there"`
 }
 
 // requirement is an expression of a node affinity. The key of an expression about a node's name is nodeName.
 type requirement struct {
-	key, operator string
-	values        []string
+	Key      string   `kube:"key,name"`
+	Operator string   `kube:"operator,name"`
+	Values   []string `kube:"values,name"`
 }
 
 const nodeName = "metadata.name"
 
-type toleration struct{ key, operator, value, effect string }
-
-type taint struct{ key, value, effect string }
-
-func (c *constraints) read(r *strictjson.Reader, field string) {
-	switch field {
-	case "nodeSelector":
-		c.selector = wanted(r, func(string) bool { return true })
-	case "tolerations":
-		list(r, func(int) { c.tolerations = append(c.tolerations, readToleration(r)) })
-	case "topologySpreadConstraints":
-		list(r, func(int) {
-			object(r, []string{"whenUnsatisfiable"}, func(string) {
-				if name(r) != "ScheduleAnyway" {
-					c.unknown("topologySpreadConstraints")
-				}
-			})
-		})
-	case "volumes":
-		list(r, func(int) {
-			object(r, []string{"persistentVolumeClaim", "ephemeral"}, func(string) {
-				if !r.Null() {
-					c.unknown("volumes of claims")
-					r.Skip()
-				}
-			})
-		})
-	case "ports":
-		list(r, func(int) {
-			object(r, []string{"hostPort"}, func(string) {
-				if !r.Null() && r.Number(0, 1<<16) > 0 {
-					c.unknown("host ports")
-				}
-			})
-		})
-	case "affinity":
-		object(r, []string{"nodeAffinity", "podAffinity", "podAntiAffinity"}, func(kind string) {
-			object(r, []string{"requiredDuringSchedulingIgnoredDuringExecution"}, func(string) {
-				if kind == "nodeAffinity" {
-					c.readTerms(r)
-					return
-				}
-				some := false
-				list(r, func(int) { some = true; r.Skip() })
-				if some {
-					c.unknown(kind)
-				}
-			})
-		})
-	default:
-		r.Skip()
-	}
+type toleration struct {
+	Key      string `kube:"key,name"`
+	Operator string `kube:"operator,name"`
+	Value    string `kube:"value,name"`
+	Effect   string `kube:"effect,name"`
 }
 
-// unknown notes once that the pod has a constraint that a snapshot cannot represent.
-func (c *constraints) unknown(name string) {
-	if !slices.Contains(c.others, name) {
-		c.others = append(c.others, name)
-	}
+type taint struct {
+	Key    string `kube:"key,name"`
+	Value  string `kube:"value,name"`
+	Effect string `kube:"effect,name"`
 }
 
-func readToleration(r *strictjson.Reader) (t toleration) {
-	object(r, []string{"key", "operator", "value", "effect"}, func(field string) {
-		switch v := name(r); field {
-		case "key":
-			t.key = v
-		case "operator":
-			t.operator = v
-		case "value":
-			t.value = v
-		case "effect":
-			t.effect = v
-		}
-	})
-	return t
-}
-
-func (c *constraints) readTerms(r *strictjson.Reader) {
-	object(r, []string{"nodeSelectorTerms"}, func(string) {
+// settle keeps of what was read about a pod with these containers what decides about its nodes, and forgets the rest.
+func (c *constraints) settle(of []container) {
+	if required := c.Affinity.Node.Required; required != nil {
 		c.affine = true
-		list(r, func(int) {
-			var all []requirement
-			object(r, []string{"matchExpressions", "matchFields"}, func(string) {
-				list(r, func(int) { all = append(all, readRequirement(r)) })
-			})
-			c.terms = append(c.terms, all)
-		})
-	})
-}
-
-func readRequirement(r *strictjson.Reader) (q requirement) {
-	object(r, []string{"key", "operator", "values"}, func(field string) {
-		switch field {
-		case "key":
-			q.key = name(r)
-		case "operator":
-			q.operator = name(r)
-		case "values":
-			list(r, func(int) { q.values = append(q.values, name(r)) })
+		for _, t := range required.Terms {
+			c.terms = append(c.terms, slices.Concat(t.Labels, t.Fields))
 		}
-	})
-	return q
+	}
+	for _, other := range []struct {
+		name string
+		is   bool
+	}{
+		{"podAffinity", c.Affinity.Pod.Required},
+		{"podAntiAffinity", c.Affinity.Anti.Required},
+		{"topologySpreadConstraints", slices.ContainsFunc(c.Spread, func(s spread) bool {
+			return s.When != "" && s.When != "ScheduleAnyway"
+		})},
+		{"volumes of claims", slices.ContainsFunc(c.Volumes, func(v volume) bool { return v.Claims })},
+		{"host ports", slices.ContainsFunc(of, func(c container) bool {
+			return slices.ContainsFunc(c.Ports, func(p port) bool { return p.Host > 0 })
+		})},
+	} {
+		if other.is {
+			c.others = append(c.others, other.name)
+		}
+	}
+	c.Affinity, c.Spread, c.Volumes = affinity{}, nil, nil
 }
 
 // key returns a text that is equal for constraints that allow the same nodes, or "" if there are none.
 func (c *constraints) key() string {
-	if len(c.selector) == 0 && !c.affine && len(c.tolerations) == 0 {
+	if len(c.Selector) == 0 && !c.affine && len(c.Tolerations) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%q %t %q %q", c.selector, c.affine, c.terms, c.tolerations)
+	return fmt.Sprintf("%q %t %q %q", c.Selector, c.affine, c.terms, c.Tolerations)
 }
 
 // allow reports whether the pod may use the node.
 func (c *constraints) allow(n *node) bool {
-	for key, value := range c.selector {
-		if have, ok := n.labels[key]; !ok || have != value {
+	for key, value := range c.Selector {
+		if have, ok := n.Labels[key]; !ok || have != value {
 			return false
 		}
 	}
-	for _, t := range n.taints {
-		if t.effect != "PreferNoSchedule" && !slices.ContainsFunc(c.tolerations, func(o toleration) bool { return o.tolerates(t) }) {
+	for _, t := range n.Taints {
+		if t.Effect != "PreferNoSchedule" && !slices.ContainsFunc(c.Tolerations, func(o toleration) bool { return o.tolerates(t) }) {
 			return false
 		}
 	}
@@ -156,32 +127,32 @@ func (c *constraints) allow(n *node) bool {
 }
 
 func (o *toleration) tolerates(t taint) bool {
-	return (o.effect == "" || o.effect == t.effect) &&
-		(o.key == t.key && (o.operator == "Exists" || o.value == t.value) || o.key == "" && o.operator == "Exists")
+	return (o.Effect == "" || o.Effect == t.Effect) &&
+		(o.Key == t.Key && (o.Operator == "Exists" || o.Value == t.Value) || o.Key == "" && o.Operator == "Exists")
 }
 
 // holds reports whether the node meets the requirement. An unknown operator is never met.
 func (q *requirement) holds(n *node) bool {
-	have, ok := n.labels[q.key]
-	if q.key == nodeName {
-		have, ok = n.name, true
+	have, ok := n.Labels[q.Key]
+	if q.Key == nodeName {
+		have, ok = n.Name, true
 	}
-	switch q.operator {
+	switch q.Operator {
 	case "In":
-		return ok && slices.Contains(q.values, have)
+		return ok && slices.Contains(q.Values, have)
 	case "NotIn":
-		return !ok || !slices.Contains(q.values, have)
+		return !ok || !slices.Contains(q.Values, have)
 	case "Exists":
 		return ok
 	case "DoesNotExist":
 		return !ok
 	case "Gt", "Lt":
 		x, err := strconv.ParseInt(have, 10, 64)
-		if !ok || err != nil || len(q.values) != 1 {
+		if !ok || err != nil || len(q.Values) != 1 {
 			return false
 		}
-		y, err := strconv.ParseInt(q.values[0], 10, 64)
-		return err == nil && (q.operator == "Gt" && x > y || q.operator == "Lt" && x < y)
+		y, err := strconv.ParseInt(q.Values[0], 10, 64)
+		return err == nil && (q.Operator == "Gt" && x > y || q.Operator == "Lt" && x < y)
 	}
 	return false
 }

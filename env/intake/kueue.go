@@ -45,7 +45,7 @@ func (q *clusterQueue) tenant() string {
 	if q.cohort != "" {
 		return "cohort/" + q.cohort
 	}
-	return "queue/" + q.name
+	return "queue/" + q.Name
 }
 
 // mostQueues is the most ClusterQueues: a snapshot contains no more quotas.
@@ -57,152 +57,97 @@ const mostQuota = cluster.MaxServers * cluster.MaxGPUs
 // drain is why a queue admits nothing that also evicts what it has admitted.
 const drain = "stopPolicy HoldAndDrain"
 
-func (k *kubeCluster) readClusterQueue(r *strictjson.Reader) {
-	q := &clusterQueue{gpus: -1}
-	object(r, []string{"metadata", "spec", "status"}, func(field string) {
-		switch field {
-		case "metadata":
-			q.meta = readMeta(r, func(string) bool { return false })
-		case "spec":
-			k.readQuotas(r, q)
-		default:
-			q.stop = cmp.Or(q.stop, inactive(r))
+// queueText is a ClusterQueue, or a Cohort, which may have quotas of its own and belong to another.
+type queueText struct {
+	meta `kube:"metadata"`
+	Spec struct {
+		Cohort string `kube:"cohort|cohortName|parent|parentName,last"`
+		Stop   string `kube:"stopPolicy,stop"`
+		Groups []struct {
+			Flavors []flavorQuotas `kube:"flavors"`
+		} `kube:"resourceGroups"`
+		Checks   bool `kube:"admissionChecks,some"`
+		Strategy struct {
+			Checks bool `kube:"admissionChecks,some"`
+		} `kube:"admissionChecksStrategy"`
+	} `kube:"spec"`
+	Status queueStatus `kube:"status"`
+}
+
+type queueStatus struct {
+	Conditions []condition `kube:"conditions"`
+}
+
+// flavorQuotas are the quotas in one flavor.
+type flavorQuotas struct {
+	Name      string `kube:"name,name"`
+	Resources []struct {
+		Name    string `kube:"name,name"`
+		Nominal int64  `kube:"nominalQuota,quota"`
+		Limited bool   `kube:"borrowingLimit|lendingLimit,there"`
+	} `kube:"resources"`
+}
+
+// inactive returns why a queue is not active, "" if it is.
+func (s *queueStatus) inactive() (why string) {
+	for _, c := range s.Conditions {
+		if c.Kind == "Active" && c.Status == "False" {
+			why = "not active: " + cmp.Or(c.Reason, "no reason given")
 		}
-	})
-	if k.kueue.queues[q.name] != nil {
-		r.Bad("metadata.name", q.name, "each ClusterQueue once")
 	}
-	if len(k.kueue.queues) == mostQueues {
-		r.Bad("metadata.name", q.name, fmt.Sprintf("at most %d ClusterQueues", mostQueues))
-	}
-	k.kueue.queues[q.name] = q
-}
-
-// readCohort reads a Cohort, which may have quotas of its own and belong to another.
-func (k *kubeCluster) readCohort(r *strictjson.Reader) {
-	q := &clusterQueue{gpus: -1}
-	object(r, []string{"metadata", "spec"}, func(field string) {
-		if field == "metadata" {
-			q.meta = readMeta(r, func(string) bool { return false })
-		} else {
-			k.readQuotas(r, q)
-		}
-	})
-	if k.kueue.cohorts[q.name] != nil {
-		r.Bad("metadata.name", q.name, "each Cohort once")
-	}
-	if len(k.kueue.cohorts) == mostQueues {
-		r.Bad("metadata.name", q.name, fmt.Sprintf("at most %d Cohorts", mostQueues))
-	}
-	k.kueue.cohorts[q.name] = q
-}
-
-var quotaFields = []string{
-	"cohort", "cohortName", "parent", "parentName", "resourceGroups", "stopPolicy", "admissionChecks", "admissionChecksStrategy",
-}
-
-// readQuotas reads the specification of a ClusterQueue or a Cohort.
-func (k *kubeCluster) readQuotas(r *strictjson.Reader, q *clusterQueue) {
-	object(r, quotaFields, func(field string) {
-		switch field {
-		case "resourceGroups":
-			list(r, func(int) {
-				object(r, []string{"flavors"}, func(string) {
-					list(r, func(int) { k.readFlavorQuotas(r, q) })
-				})
-			})
-		case "stopPolicy":
-			q.stop = cmp.Or(stopPolicy(r), q.stop)
-		case "admissionChecks":
-			list(r, func(int) { q.checks = true; r.Skip() })
-		case "admissionChecksStrategy":
-			object(r, []string{"admissionChecks"}, func(string) { list(r, func(int) { q.checks = true; r.Skip() }) })
-		default:
-			q.cohort = cmp.Or(name(r), q.cohort)
-		}
-	})
-}
-
-// stopPolicy reads why a queue is stopped, "" if it is not.
-func stopPolicy(r *strictjson.Reader) string {
-	if policy := name(r); policy != "" && policy != "None" {
-		return "stopPolicy " + policy
-	}
-	return ""
-}
-
-// inactive reads from a queue's status why it is not active, "" if it is.
-func inactive(r *strictjson.Reader) (why string) {
-	object(r, []string{"conditions"}, func(string) {
-		list(r, func(int) {
-			if kind, status, reason := condition(r); kind == "Active" && status == "False" {
-				why = "not active: " + cmp.Or(reason, "no reason given")
-			}
-		})
-	})
 	return why
 }
 
-// readFlavorQuotas adds the quotas in one flavor.
-func (k *kubeCluster) readFlavorQuotas(r *strictjson.Reader, q *clusterQueue) {
-	flavor, gpus := "", false
-	object(r, []string{"name", "resources"}, func(field string) {
-		if field == "name" {
-			flavor = name(r)
-		} else {
-			list(r, func(int) { gpus = k.readResource(r, q) || gpus })
-		}
-	})
-	if gpus {
-		q.flavors = append(q.flavors, flavor)
+// readQueue reads a ClusterQueue or a Cohort into the map of those of its kind.
+func (k *kubeCluster) readQueue(r *strictjson.Reader, kind string, into map[string]*clusterQueue) {
+	var of queueText
+	r.Struct(&of)
+	spec := &of.Spec
+	q := &clusterQueue{
+		meta: of.meta, gpus: -1, cohort: spec.Cohort, checks: spec.Checks || spec.Strategy.Checks,
+		stop: cmp.Or(spec.Stop, of.Status.inactive()),
 	}
+	for _, g := range spec.Groups {
+		for i := range g.Flavors {
+			k.addFlavor(&g.Flavors[i], q)
+		}
+	}
+	if into[q.Name] != nil {
+		r.Bad("metadata.name", q.Name, "each "+kind+" once")
+	}
+	if len(into) == mostQueues {
+		r.Bad("metadata.name", q.Name, fmt.Sprintf("at most %d %ss", mostQueues, kind))
+	}
+	into[q.Name] = q
 }
 
-// readResource adds the quota of GPUs in one flavor. It reports whether it is one of GPUs.
-func (k *kubeCluster) readResource(r *strictjson.Reader, q *clusterQueue) bool {
-	var what string
-	var nominal int64
-	limited := false
-	object(r, []string{"name", "nominalQuota", "borrowingLimit", "lendingLimit"}, func(field string) {
-		switch {
-		case field == "name":
-			what = name(r)
-		case r.Null():
-		case field == "nominalQuota":
-			nominal, _ = quantity(r, 1, mostQuota)
-		default:
-			limited = true
-			r.Skip()
+// addFlavor adds the quotas of GPUs in one flavor.
+func (k *kubeCluster) addFlavor(f *flavorQuotas, q *clusterQueue) {
+	gpus := false
+	for _, of := range f.Resources {
+		if of.Name == k.GPU {
+			gpus, q.limited = true, q.limited || of.Limited
+			q.gpus = min(max(q.gpus, 0)+of.Nominal, mostQuota)
+			q.several += int(min(of.Nominal, 1))
 		}
-	})
-	if what == k.GPU {
-		q.gpus, q.limited = min(max(q.gpus, 0)+nominal, mostQuota), q.limited || limited
-		q.several += int(min(nominal, 1))
 	}
-	return what == k.GPU
+	if gpus {
+		q.flavors = append(q.flavors, f.Name)
+	}
 }
 
 func (k *kubeCluster) readLocalQueue(r *strictjson.Reader) {
-	var m meta
-	of, stop := "", ""
-	object(r, []string{"metadata", "spec", "status"}, func(field string) {
-		switch field {
-		case "metadata":
-			m = readMeta(r, func(string) bool { return false })
-		case "spec":
-			object(r, []string{"clusterQueue", "stopPolicy"}, func(field string) {
-				if field == "clusterQueue" {
-					of = name(r)
-				} else {
-					stop = cmp.Or(stopPolicy(r), stop)
-				}
-			})
-		default:
-			stop = cmp.Or(stop, inactive(r))
-		}
-	})
-	key := [2]string{m.namespace, m.name}
-	k.kueue.local[key], k.kueue.stopped[key] = of, stop
+	var of struct {
+		meta `kube:"metadata"`
+		Spec struct {
+			Queue string `kube:"clusterQueue,name"`
+			Stop  string `kube:"stopPolicy,stop"`
+		} `kube:"spec"`
+		Status queueStatus `kube:"status"`
+	}
+	r.Struct(&of)
+	key := [2]string{of.Namespace, of.Name}
+	k.kueue.local[key], k.kueue.stopped[key] = of.Spec.Queue, cmp.Or(of.Spec.Stop, of.Status.inactive())
 }
 
 // queueOf returns the ClusterQueue of a pod or a Workload, nil if it has none in the input.
@@ -212,11 +157,11 @@ func (k *kubeCluster) queueOf(namespace, local, admitted string) *clusterQueue {
 
 // stopOf returns why a Workload cannot be admitted by its queue, "" if it can.
 func (k *kubeCluster) stopOf(w *workload) string {
-	if q := k.queueOf(w.namespace, w.queue, ""); q != nil && q.stop != "" {
-		return fmt.Sprintf("ClusterQueue %s: %s", q.name, q.stop)
+	if q := k.queueOf(w.Namespace, w.Queue, ""); q != nil && q.stop != "" {
+		return fmt.Sprintf("ClusterQueue %s: %s", q.Name, q.stop)
 	}
-	if stop := k.kueue.stopped[[2]string{w.namespace, w.queue}]; stop != "" {
-		return fmt.Sprintf("LocalQueue %s: %s", w.queue, stop)
+	if stop := k.kueue.stopped[[2]string{w.Namespace, w.Queue}]; stop != "" {
+		return fmt.Sprintf("LocalQueue %s: %s", w.Queue, stop)
 	}
 	return ""
 }
@@ -225,23 +170,23 @@ func (k *kubeCluster) stopOf(w *workload) string {
 func (k *kubeCluster) waiting(where *places) (jobs []job) {
 	started := map[*workload]bool{}
 	for _, p := range k.pods {
-		if w := k.workloadOf(p); w != nil && p.node == "" && !p.gated && p.phase != "Succeeded" {
+		if w := k.workloadOf(p); w != nil && p.Node == "" && !p.Gated && p.Phase != "Succeeded" {
 			started[w] = true
 		}
 	}
 	for _, w := range k.kueue.workloads {
-		if w.ended || w.admitted != "" || started[w] {
+		if w.ended || w.Admission.Queue != "" || started[w] {
 			continue
 		}
-		asks, stop := slices.ContainsFunc(w.sets, podSet.asks), k.stopOf(w)
-		for i := range w.sets {
-			k.noteResources("Workloads", w.job(), &w.sets[i].pod, asks)
+		asks, stop := slices.ContainsFunc(w.Sets, podSet.asks), k.stopOf(w)
+		for i := range w.Sets {
+			k.noteResources("Workloads", w.job(), &w.Sets[i].pod, asks)
 		}
 		switch {
 		case !asks:
-		case w.inactive:
+		case w.Active != nil && !*w.Active:
 			k.told.add("Workloads that are not active, left out", w.title())
-		case w.again.After(k.Now):
+		case w.Requeue.At.After(k.Now):
 			k.told.add("Workloads that have been evicted and return to their queue later, left out", w.job())
 		case stop != "":
 			k.told.add("Workloads of queues that admit nothing, left out", fmt.Sprintf("%s (%s)", w.job(), stop))
@@ -256,34 +201,34 @@ func (k *kubeCluster) waiting(where *places) (jobs []job) {
 func (k *kubeCluster) workloadJob(w *workload, where *places) []job {
 	var own []*pod
 	workers, stated := int64(0), map[string]string{}
-	for i := range w.sets {
-		s := &w.sets[i]
+	for i := range w.Sets {
+		s := &w.Sets[i]
 		if !s.asks() {
 			continue
 		}
 		own = append(own, &s.pod)
-		workers += s.gpus * s.count
-		maps.Copy(stated, s.notes)
+		workers += s.gpus * s.Count
+		maps.Copy(stated, s.Notes)
 	}
 	if len(own) == 0 {
 		return nil
 	}
-	maps.Copy(stated, w.notes)
+	maps.Copy(stated, w.Notes)
 	g := &gang{Gang: &pods.Gang{Group: pods.Group{
-		Key: pods.Key{API: "Workload", Namespace: w.namespace, Name: cmp.Or(w.owner.name, w.name)}, Least: 1, Annotations: stated,
+		Key: pods.Key{API: "Workload", Namespace: w.Namespace, Name: cmp.Or(w.Owner.Name, w.Name)}, Least: 1, Annotations: stated,
 	}}}
 	title := pods.JobName(g.Title(), "")
 	j, ok := k.draft(title, own, workers, k.termsOf(g, false), false)
 	if !ok {
 		return nil
 	}
-	j.api, j.submit = g.API, w.created
-	if q := k.queueOf(w.namespace, w.queue, ""); q != nil {
+	j.api, j.submit = g.API, w.Created
+	if q := k.queueOf(w.Namespace, w.Queue, ""); q != nil {
 		j.Tenant = q.tenant()
 		k.restrict(w, q, own[0])
 	} else {
-		j.Tenant = w.namespace
-		k.told.add("Workloads whose queue is not in the input: taken to have no quota", fmt.Sprintf("%s of queue %q", title, w.queue))
+		j.Tenant = w.Namespace
+		k.told.add("Workloads whose queue is not in the input: taken to have no quota", fmt.Sprintf("%s of queue %q", title, w.Queue))
 	}
 	for _, field := range own[0].constraints.others {
 		k.told.add("pods whose required "+field+" a snapshot cannot represent", title)

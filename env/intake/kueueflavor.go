@@ -9,27 +9,19 @@ import (
 
 // flavor is a ResourceFlavor: which nodes the pods of a Workload may use that Kueue admits to it, and what they then tolerate.
 type flavor struct {
-	labels      map[string]string
-	tolerations []toleration
+	Labels      map[string]string `kube:"nodeLabels,texts"`
+	Tolerations []toleration      `kube:"tolerations"`
 }
 
 func (k *kubeCluster) readFlavor(r *strictjson.Reader) {
-	var m meta
-	f := &flavor{}
-	object(r, []string{"metadata", "spec"}, func(field string) {
-		if field == "metadata" {
-			m = readMeta(r, func(string) bool { return false })
-			return
-		}
-		object(r, []string{"nodeLabels", "tolerations"}, func(field string) {
-			if field == "nodeLabels" {
-				f.labels = wanted(r, func(string) bool { return true })
-			} else {
-				list(r, func(int) { f.tolerations = append(f.tolerations, readToleration(r)) })
-			}
-		})
-	})
-	k.kueue.flavors[m.name] = f
+	var of struct {
+		meta `kube:"metadata"`
+		Spec *flavor `kube:"spec"`
+	}
+	if r.Struct(&of); of.Spec == nil {
+		of.Spec = &flavor{}
+	}
+	k.kueue.flavors[of.Name] = of.Spec
 }
 
 // mostTerms is the most ways in which a job may be placed that are kept.
@@ -49,11 +41,11 @@ func (k *kubeCluster) restrict(w *workload, q *clusterQueue, first *pod) {
 				k.told.add(missing, w.job())
 			}
 		}
-		anywhere = anywhere || len(f.labels) == 0
-		c.tolerations = slices.Concat(c.tolerations, f.tolerations)
+		anywhere = anywhere || len(f.Labels) == 0
+		c.Tolerations = slices.Concat(c.Tolerations, f.Tolerations)
 		var all []requirement
-		for _, key := range slices.Sorted(maps.Keys(f.labels)) {
-			all = append(all, requirement{key, "In", []string{f.labels[key]}})
+		for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+			all = append(all, requirement{key, "In", []string{f.Labels[key]}})
 		}
 		nodes = append(nodes, all)
 	}

@@ -18,10 +18,12 @@ var owningKinds = []string{
 const mostOwners = 8
 
 func (k *kubeCluster) addOwner(r *strictjson.Reader) {
-	var o meta
-	object(r, []string{"metadata"}, func(string) { o = readMeta(r, isPodLabel) })
-	if o.uid != "" {
-		k.owners[o.uid] = o
+	var o struct {
+		meta `kube:"metadata"`
+	}
+	r.Struct(&o)
+	if o.UID != "" {
+		k.owners[o.UID] = o.meta
 	}
 	k.told.add("objects that own pods, read only for the queue of these", o.title())
 }
@@ -46,22 +48,22 @@ var workloadLabels = []workloadLabel{
 // workloadOf returns the Workload that Kueue has made for a pod or for one of its owners, or nil. The owners between the pod and
 // what the Workload is for, such as the Jobs of a JobSet, need not be in the input if a label or an annotation names it.
 func (k *kubeCluster) workloadOf(p *pod) *workload {
-	if w := k.kueue.owners[p.uid]; w != nil && p.uid != "" {
+	if w := k.kueue.owners[p.UID]; w != nil && p.UID != "" {
 		return w
 	}
-	for uid, i := p.owner.uid, 0; uid != "" && i < mostOwners; i++ {
+	for uid, i := p.Owner.UID, 0; uid != "" && i < mostOwners; i++ {
 		if w := k.kueue.owners[uid]; w != nil {
 			return w
 		}
-		uid = k.owners[uid].owner.uid
+		uid = k.owners[uid].Owner.UID
 	}
-	if w := k.kueue.named[workloadKey{"", p.namespace, pods.QueueOf(p.neutral()).Workload}]; w != nil {
+	if w := k.kueue.named[workloadKey{"", p.Namespace, pods.QueueOf(p.neutral()).Workload}]; w != nil {
 		return w
 	}
 	for _, l := range workloadLabels {
-		value := p.labels[l.key]
+		value := p.Labels[l.key]
 		for _, kind := range l.kinds {
-			if w := k.kueue.named[workloadKey{kind, p.namespace, value}]; w != nil {
+			if w := k.kueue.named[workloadKey{kind, p.Namespace, value}]; w != nil {
 				return w
 			}
 		}
@@ -75,18 +77,18 @@ type workloadKey struct{ kind, namespace, name string }
 // nameWorkloads sorts the Workloads by name, and makes those that have not ended known by their names and those of their owners.
 func (k *kubeCluster) nameWorkloads() {
 	slices.SortFunc(k.kueue.workloads, func(a, b *workload) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	k.kueue.named = map[workloadKey]*workload{}
 	for _, w := range k.kueue.workloads {
 		if w.ended {
 			continue
 		}
-		if w.name != "" {
-			k.kueue.named[workloadKey{"", w.namespace, w.name}] = w
+		if w.Name != "" {
+			k.kueue.named[workloadKey{"", w.Namespace, w.Name}] = w
 		}
-		if w.owner.kind != "" && w.owner.name != "" {
-			k.kueue.named[workloadKey{w.owner.kind, w.namespace, w.owner.name}] = w
+		if w.Owner.Kind != "" && w.Owner.Name != "" {
+			k.kueue.named[workloadKey{w.Owner.Kind, w.Namespace, w.Owner.Name}] = w
 		}
 	}
 }
@@ -96,11 +98,11 @@ func (k *kubeCluster) queueNamed(p *pod) (local, admitted string) {
 	said := pods.QueueOf(p.neutral())
 	local, admitted = said.Local, said.Cluster
 	if w := k.workloadOf(p); w != nil {
-		return cmp.Or(local, w.queue), cmp.Or(admitted, w.admitted)
+		return cmp.Or(local, w.Queue), cmp.Or(admitted, w.Admission.Queue)
 	}
-	for uid, i := p.owner.uid, 0; uid != "" && i < mostOwners; i++ {
+	for uid, i := p.Owner.UID, 0; uid != "" && i < mostOwners; i++ {
 		o := k.owners[uid]
-		local, uid = cmp.Or(local, pods.QueueOf(&pods.Pod{Labels: o.labels}).Local), o.owner.uid
+		local, uid = cmp.Or(local, pods.QueueOf(&pods.Pod{Labels: o.Labels}).Local), o.Owner.UID
 	}
 	return local, admitted
 }
@@ -108,8 +110,8 @@ func (k *kubeCluster) queueNamed(p *pod) (local, admitted string) {
 // tenantOf returns the tenant of a pod: that of its queue, or else its namespace.
 func (k *kubeCluster) tenantOf(p *pod) string {
 	local, admitted := k.queueNamed(p)
-	if q := k.queueOf(p.namespace, local, admitted); q != nil {
+	if q := k.queueOf(p.Namespace, local, admitted); q != nil {
 		return q.tenant()
 	}
-	return p.namespace
+	return p.Namespace
 }

@@ -16,13 +16,13 @@ func (k *kubeCluster) quotas(jobs []job) []cluster.Quota {
 	for _, name := range slices.Sorted(maps.Keys(k.kueue.queues)) {
 		q := k.kueue.queues[name]
 		if q.limited && q.cohort != "" {
-			k.told.add("ClusterQueues with limits of what they borrow or lend: all of a cohort count as one quota", q.name)
+			k.told.add("ClusterQueues with limits of what they borrow or lend: all of a cohort count as one quota", q.Name)
 		}
 		if q.several > 1 {
-			k.told.add("ClusterQueues with GPUs of several flavors: all count as one quota", q.name)
+			k.told.add("ClusterQueues with GPUs of several flavors: all count as one quota", q.Name)
 		}
 		if q.checks {
-			k.told.add("ClusterQueues with admission checks, which are taken to pass", q.name)
+			k.told.add("ClusterQueues with admission checks, which are taken to pass", q.Name)
 		}
 		gpus[q.tenant()] += max(q.gpus, 0)
 		covers[q.tenant()] = covers[q.tenant()] || q.gpus >= 0
@@ -65,28 +65,28 @@ func (k *kubeCluster) unseen() map[string]int64 {
 	waits := map[*workload]bool{}
 	count := func(p *pod) {
 		local, admitted := k.queueNamed(p)
-		q := k.queueOf(p.namespace, local, admitted)
+		q := k.queueOf(p.Namespace, local, admitted)
 		if w := k.workloadOf(p); w != nil {
 			seen[w] += p.workers()
-			waits[w] = waits[w] || p.node == ""
-		} else if q != nil && (p.node != "" || admitted != "") {
+			waits[w] = waits[w] || p.Node == ""
+		} else if q != nil && (p.Node != "" || admitted != "") {
 			loose[q.tenant()] += p.workers()
 		}
-		if q != nil && p.node != "" && k.nodes[p.node] == nil {
+		if q != nil && p.Node != "" && k.nodes[p.Node] == nil {
 			all[q.tenant()] += p.workers()
 		}
 	}
 	for _, p := range slices.Concat(k.pods, k.leaving, k.away) {
-		if p.phase != "Succeeded" && !(p.gated && p.node == "") {
+		if p.Phase != "Succeeded" && !(p.Gated && p.Node == "") {
 			count(p)
 		}
 	}
 	for _, w := range k.kueue.workloads {
-		q := k.kueue.queues[w.admitted]
+		q := k.kueue.queues[w.Admission.Queue]
 		if w.ended || q == nil {
 			continue
 		}
-		if q.stop == drain || k.kueue.stopped[[2]string{w.namespace, w.queue}] == drain {
+		if q.stop == drain || k.kueue.stopped[[2]string{w.Namespace, w.Queue}] == drain {
 			k.told.add("admitted Workloads of queues that drain: what runs of them is taken to run on", w.job())
 		}
 		if waits[w] {
@@ -106,15 +106,15 @@ func (k *kubeCluster) unseen() map[string]int64 {
 
 // reserved returns the GPUs of quota that Kueue keeps for a Workload.
 func (w *workload) reserved() (gpus int64) {
-	for i := range w.sets {
-		s := &w.sets[i]
-		a := w.assigned[s.title]
-		count := cmp.Or(a.count, s.count)
+	for i := range w.Sets {
+		s := &w.Sets[i]
+		a := of(w.Admission.Sets, s.Title)
+		count := cmp.Or(a.Count, s.Count)
 		all := s.gpus * count
-		if a.known {
-			all = a.gpus
+		if a.Usage.known {
+			all = a.Usage.gpus
 		}
-		if left := count - w.reclaimable[s.title]; left > 0 {
+		if left := count - of(w.Reclaimable, s.Title).Count; left > 0 {
 			gpus += (all*left + count - 1) / count
 		}
 	}

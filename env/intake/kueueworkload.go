@@ -10,160 +10,87 @@ import (
 
 // workload is a Workload: a job that Kueue admits as a whole.
 type workload struct {
-	meta
-	queue, admitted string // the LocalQueue; the ClusterQueue that has reserved quota for it, "" if it waits
-	inactive, ended bool
-	priority        int64
-	class           string    // of its priority
-	again           time.Time // when Kueue puts it back into its queue after an eviction
-	sets            []podSet
-	assigned        map[string]assignment // by pod set
-	reclaimable     map[string]int64      // by pod set: pods that have ended and need no quota any more
+	meta           `kube:"metadata"`
+	workloadSpec   `kube:"spec"`
+	workloadStatus `kube:"status"`
+	ended          bool
+}
+
+type workloadSpec struct {
+	Queue    string   `kube:"queueName,name"` // the LocalQueue
+	Active   *bool    `kube:"active"`
+	Priority int64    `kube:"priority,least32..most32"`
+	Class    string   `kube:"priorityClassName,last"` // of its priority
+	ClassRef classRef `kube:"priorityClassRef"`       // since v1beta2
+	Sets     []podSet `kube:"podSets"`
+}
+
+type classRef struct {
+	Name string `kube:"name,name"`
+}
+
+type workloadStatus struct {
+	Admission struct {
+		Queue string       `kube:"clusterQueue,name"` // that has reserved quota for it, "" if it waits
+		Sets  []assignment `kube:"podSetAssignments"`
+	} `kube:"admission"`
+	Conditions  []condition  `kube:"conditions"`
+	Reclaimable []assignment `kube:"reclaimablePods"` // those that have ended and need no quota any more
+	Requeue     struct {
+		At time.Time `kube:"requeueAt,moment"` // when Kueue puts it back into its queue after an eviction
+	} `kube:"requeueState"`
 }
 
 // job is the name of the job that the Workload is for.
-func (w *workload) job() string { return w.namespace + "/" + cmp.Or(w.owner.name, w.name) }
+func (w *workload) job() string { return w.Namespace + "/" + cmp.Or(w.Owner.Name, w.Name) }
 
 // podSet is a number of equal pods.
 type podSet struct {
-	pod
-	title   string
-	count   int64
-	partial bool // Kueue may admit it with fewer pods
-	racks   bool // its pods must stand together in the topology
+	pod      `kube:"template"`
+	Title    string `kube:"name,name"`
+	Count    int64  `kube:"count,0..mostMembers"`
+	Partial  bool   `kube:"minCount,there"` // Kueue may admit it with fewer pods
+	Topology struct {
+		Required string `kube:"required,name"` // its pods must stand together in the topology
+	} `kube:"topologyRequest"`
 }
 
-// asks reports whether the pods ask for GPUs.
-func (s podSet) asks() bool { return s.gpus > 0 && s.count > 0 }
+// Preset sets the number of pods where it is not stated.
+func (s *podSet) Preset() { s.Count = 1 }
 
-// assignment is what Kueue has reserved for a pod set: gpus are those of all its pods together, if known.
+// asks reports whether the pods ask for GPUs.
+func (s podSet) asks() bool { return s.gpus > 0 && s.Count > 0 }
+
+// assignment is what Kueue has reserved for a pod set, or may take back: Usage is that of all its pods together.
 type assignment struct {
-	count, gpus int64
-	known       bool
+	Set   string `kube:"name,name"`
+	Count int64  `kube:"count,0..mostMembers"`
+	Usage usage  `kube:"resourceUsage,usage"`
+}
+
+// of returns the last assignment of a pod set.
+func of(all []assignment, set string) (a assignment) {
+	for i := range all {
+		if all[i].Set == set {
+			a = all[i]
+		}
+	}
+	return a
 }
 
 func (k *kubeCluster) readWorkload(r *strictjson.Reader) {
-	w := &workload{assigned: map[string]assignment{}, reclaimable: map[string]int64{}}
-	object(r, []string{"metadata", "spec", "status"}, func(field string) {
-		switch field {
-		case "metadata":
-			w.meta = readMeta(r, func(string) bool { return false })
-		case "spec":
-			k.readWorkloadSpec(r, w)
-		case "status":
-			k.readWorkloadStatus(r, w)
-		}
-	})
-	k.kueue.workloads = append(k.kueue.workloads, w)
-	if old := k.kueue.owners[w.owner.uid]; w.owner.uid != "" && (old == nil || old.ended) {
-		k.kueue.owners[w.owner.uid] = w
+	w := &workload{}
+	r.Struct(w)
+	w.Class = cmp.Or(w.ClassRef.Name, w.Class)
+	w.ended = slices.ContainsFunc(w.Conditions, func(c condition) bool { return c.Kind == "Finished" && c.Status == "True" })
+	w.Conditions = nil
+	for i := range w.Sets {
+		w.Sets[i].settle()
 	}
-}
-
-func (k *kubeCluster) readWorkloadSpec(r *strictjson.Reader, w *workload) {
-	object(r, []string{"queueName", "active", "priority", "priorityClassName", "priorityClassRef", "podSets"}, func(field string) {
-		switch field {
-		case "queueName":
-			w.queue = name(r)
-		case "active":
-			w.inactive = !r.Null() && !r.Flag()
-		case "priority":
-			w.priority = readPriority(r)
-		case "priorityClassName":
-			w.class = cmp.Or(name(r), w.class)
-		case "priorityClassRef": // since v1beta2
-			object(r, []string{"name"}, func(string) { w.class = cmp.Or(name(r), w.class) })
-		default:
-			list(r, func(int) { w.sets = append(w.sets, k.readPodSet(r)) })
-		}
-	})
-}
-
-func (k *kubeCluster) readPodSet(r *strictjson.Reader) (s podSet) {
-	s.count = 1
-	object(r, []string{"name", "count", "minCount", "topologyRequest", "template"}, func(field string) {
-		switch field {
-		case "name":
-			s.title = name(r)
-		case "count":
-			if !r.Null() {
-				s.count = r.Number(0, mostMembers)
-			}
-		case "minCount":
-			s.partial = !r.Null()
-			if s.partial {
-				r.Skip()
-			}
-		case "topologyRequest":
-			object(r, []string{"required"}, func(string) { s.racks = name(r) != "" })
-		default:
-			object(r, []string{"metadata", "spec"}, func(field string) {
-				if field == "metadata" {
-					s.meta = readMeta(r, func(string) bool { return false })
-				} else {
-					k.readPodSpec(r, &s.pod)
-				}
-			})
-		}
-	})
-	return s
-}
-
-func (k *kubeCluster) readWorkloadStatus(r *strictjson.Reader, w *workload) {
-	object(r, []string{"admission", "conditions", "reclaimablePods", "requeueState"}, func(field string) {
-		switch field {
-		case "admission":
-			object(r, []string{"clusterQueue", "podSetAssignments"}, func(field string) {
-				if field == "clusterQueue" {
-					w.admitted = name(r)
-				} else {
-					list(r, func(int) { k.readAssignment(r, w) })
-				}
-			})
-		case "conditions":
-			list(r, func(int) {
-				kind, status, _ := condition(r)
-				w.ended = w.ended || kind == "Finished" && status == "True"
-			})
-		case "reclaimablePods":
-			list(r, func(int) {
-				set, n := "", int64(0)
-				object(r, []string{"name", "count"}, func(field string) {
-					if field == "name" {
-						set = name(r)
-					} else if !r.Null() {
-						n = r.Number(0, mostMembers)
-					}
-				})
-				w.reclaimable[set] = n
-			})
-		default:
-			object(r, []string{"requeueAt"}, func(string) { w.again = moment(r) })
-		}
-	})
-}
-
-func (k *kubeCluster) readAssignment(r *strictjson.Reader, w *workload) {
-	set, a := "", assignment{}
-	object(r, []string{"name", "count", "resourceUsage"}, func(field string) {
-		switch {
-		case r.Null():
-		case field == "name":
-			set = name(r)
-		case field == "count":
-			a.count = r.Number(0, mostMembers)
-		default:
-			r.Map(mostEntries, func(resource string) {
-				a.known = true
-				if resource == k.GPU {
-					a.gpus, _ = quantity(r, 1, mostQuota)
-				} else {
-					r.Skip()
-				}
-			})
-		}
-	})
-	w.assigned[set] = a
+	k.kueue.workloads = append(k.kueue.workloads, w)
+	if old := k.kueue.owners[w.Owner.UID]; w.Owner.UID != "" && (old == nil || old.ended) {
+		k.kueue.owners[w.Owner.UID] = w
+	}
 }
 
 // tolerate lets the pods of a Workload tolerate the taint that marks nodes with GPUs: the API server or a flavor of Kueue adds
@@ -171,24 +98,9 @@ func (k *kubeCluster) readAssignment(r *strictjson.Reader, w *workload) {
 func (k *kubeCluster) tolerate(w *workload, first *pod) {
 	c := &first.constraints
 	for _, t := range k.marks {
-		if !slices.ContainsFunc(c.tolerations, func(o toleration) bool { return o.tolerates(t) }) {
-			c.tolerations = append(slices.Clone(c.tolerations), toleration{key: t.key, operator: "Exists"})
-			k.told.add("Workloads that do not tolerate the taint "+t.key+" of nodes with GPUs: their pods are taken to", w.job())
+		if !slices.ContainsFunc(c.Tolerations, func(o toleration) bool { return o.tolerates(t) }) {
+			c.Tolerations = append(slices.Clone(c.Tolerations), toleration{Key: t.Key, Operator: "Exists"})
+			k.told.add("Workloads that do not tolerate the taint "+t.Key+" of nodes with GPUs: their pods are taken to", w.job())
 		}
 	}
-}
-
-// condition reads one of an object's conditions.
-func condition(r *strictjson.Reader) (kind, status, reason string) {
-	object(r, []string{"type", "status", "reason"}, func(field string) {
-		switch v := name(r); field {
-		case "type":
-			kind = v
-		case "status":
-			status = v
-		default:
-			reason = v
-		}
-	})
-	return kind, status, reason
 }

@@ -30,9 +30,10 @@ const (
 	longestText = 1 << 16 // bytes of a text that is not a name
 )
 
-// read calls the function parse with a reader of the file's text. It returns an error for a text of more bytes than the parameter
-// most or of another format than JSON, and the error of the reader. It reports bytes that are not UTF-8, which it replaces.
-func (f *File) read(most int64, told *notes, parse func(r *strictjson.Reader)) error {
+// read calls the function parse with a reader of the file's text, for the owner of the format's kinds. It returns an error for a
+// text of more bytes than the parameter most or of another format than JSON, and the error of the reader. It reports bytes that
+// are not UTF-8, which it replaces.
+func (f *File) read(most int64, told *notes, format *strictjson.Format, owner any, parse func(r *strictjson.Reader)) error {
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Name, err)
@@ -43,7 +44,7 @@ func (f *File) read(most int64, told *notes, parse func(r *strictjson.Reader)) e
 	if text, err = plain(text); err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
-	r := strictjson.New(told.valid(f.Name, text))
+	r := format.New(told.valid(f.Name, text), owner)
 	parse(r)
 	err = r.Err()
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -59,13 +60,6 @@ func (f *File) read(most int64, told *notes, parse func(r *strictjson.Reader)) e
 type element struct {
 	path string
 	at   strictjson.Place
-}
-
-// object reads the fields with the given names of an object. It skips others, and reads null as an object without fields.
-func object(r *strictjson.Reader, names []string, take func(name string)) {
-	if !r.Null() {
-		r.Fields(names, 0, func(field int) { take(names[field]) })
-	}
 }
 
 // list reads a list, or null as an empty list.
@@ -99,14 +93,11 @@ func text(r *strictjson.Reader) string {
 	return s
 }
 
-// wanted reads the texts of a map whose keys are wanted, or null as an empty map. It skips the other values.
+// wanted reads the texts of a map whose keys are wanted, and skips the others. Without want, none is.
 func wanted(r *strictjson.Reader, want func(key string) bool) map[string]string {
-	if r.Null() {
-		return nil
-	}
 	m := map[string]string{}
 	r.Map(mostEntries, func(key string) {
-		if want(key) {
+		if want != nil && want(key) {
 			m[key] = name(r)
 		} else {
 			r.Skip()
@@ -115,7 +106,7 @@ func wanted(r *strictjson.Reader, want func(key string) bool) map[string]string 
 	return m
 }
 
-// moment reads a time such as 2026-11-24T08:00:00Z, or null as the zero time.
+// moment reads a time such as 2026-11-24T08:00:00Z.
 func moment(r *strictjson.Reader) time.Time {
 	s := name(r)
 	if s == "" {

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,14 +54,14 @@ func (c *Slurm) Read(nodes, jobs File) (*Result, error) {
 		titles: map[string]bool{}, priorities: map[int64]bool{}, where: map[string]*cluster.ServerSet{}, sets: cluster.ServerSets{},
 		budget: mostExpanded,
 	}
-	if err := nodes.read(c.MaxBytes, &k.told, k.readNodes); err != nil {
+	if err := nodes.read(c.MaxBytes, &k.told, &slurmLists, k, k.readNodes); err != nil {
 		return nil, err
 	}
 	if len(k.nodes) == 0 {
 		return nil, fmt.Errorf("%s: %d nodes, none with the generic resource gpu, want at least one", nodes.Name, len(k.known))
 	}
 	k.addServers()
-	if err := jobs.read(c.MaxBytes, &k.told, k.readJobs); err != nil {
+	if err := jobs.read(c.MaxBytes, &k.told, &slurmLists, k, k.readJobs); err != nil {
 		return nil, err
 	}
 	for i := range k.queue {
@@ -94,14 +95,14 @@ func (k *slurmCluster) readJobs(r *strictjson.Reader) {
 	for _, item := range listed(r, "jobs", besides, k.readBesides(r)) {
 		r.Return(item.path, item.at)
 		j := readSlurmJob(r)
-		expanded := len(j.nodes)
-		for _, d := range j.details {
+		expanded := len(j.Nodes)
+		for _, d := range j.Details {
 			for _, g := range d.Resources {
 				expanded += len(g.Indices)
 			}
 		}
 		k.spend(r, expanded)
-		if r.Err() == nil && j.id == 0 {
+		if r.Err() == nil && j.ID == 0 {
 			r.Bad("job_id", "missing or 0", "the number of the job")
 		}
 		if r.Err() != nil {
@@ -128,32 +129,27 @@ func (k *slurmCluster) readBesides(r *strictjson.Reader) func(i int) {
 }
 
 func (k *slurmCluster) readError(r *strictjson.Reader) {
-	what := "an error without a description"
-	object(r, []string{"error", "description"}, func(string) {
-		if s := text(r); s != "" {
-			what = s
-		}
-	})
+	var of struct {
+		What string `slurm:"error|description,last"`
+	}
+	r.Struct(&of)
+	what := cmp.Or(of.What, "an error without a description")
 	k.told.add("errors in the input, by which nodes or jobs may be missing from it", cut(what))
 }
 
 // readPartition reads a partition as scontrol show partitions --json prints it.
 func (k *slurmCluster) readPartition(r *strictjson.Reader) {
-	var partition string
-	var in []string
-	object(r, []string{"name", "state", "partition"}, func(field string) {
-		switch field {
-		case "name":
-			partition = name(r)
-		case "state":
-			in = states(r)
-		case "partition":
-			object(r, []string{"state"}, func(string) { in = states(r) })
-		}
-	})
-	for _, s := range in { // a partition that drains starts the jobs that it has
+	var of struct {
+		Name  string   `slurm:"name,name"`
+		State []string `slurm:"state,states"`
+		Own   struct {
+			State []string `slurm:"state,states"`
+		} `slurm:"partition"`
+	}
+	r.Struct(&of)
+	for _, s := range slices.Concat(of.State, of.Own.State) { // a partition that drains starts the jobs that it has
 		if s == "DOWN" || s == "INACTIVE" {
-			k.partitions[partition] = s
+			k.partitions[of.Name] = s
 		}
 	}
 }
@@ -161,15 +157,15 @@ func (k *slurmCluster) readPartition(r *strictjson.Reader) {
 // places returns the servers that a job accepts: those of its partitions that it does not exclude and that have the feature that
 // it asks for. nil stands for all.
 func (k *slurmCluster) places(j *slurmJob, title string) *cluster.ServerSet {
-	feature := j.features
+	feature := j.Features
 	if feature != "" && !plainWord(feature) {
 		k.told.add("jobs with an expression of features, which is not kept", title+" asks for "+cut(feature))
 		feature = ""
 	}
-	if j.mustBeOn != "" && len(j.nodes) == 0 {
-		k.told.add("waiting jobs that require certain nodes, which is not kept", title+" requires "+cut(j.mustBeOn))
+	if j.MustBeOn != "" && len(j.Nodes) == 0 {
+		k.told.add("waiting jobs that require certain nodes, which is not kept", title+" requires "+cut(j.MustBeOn))
 	}
-	key := fmt.Sprintf("%q %q %q", j.partitions, j.excluded, feature)
+	key := fmt.Sprintf("%q %q %q", j.Partitions, j.Excluded, feature)
 	set, known := k.where[key]
 	if known {
 		return set
@@ -179,7 +175,7 @@ func (k *slurmCluster) places(j *slurmJob, title string) *cluster.ServerSet {
 			mostConstraints), title)
 		return nil
 	}
-	excluded, err := slurmtext.ExpandHosts(j.excluded, cluster.MaxServers)
+	excluded, err := slurmtext.ExpandHosts(j.Excluded, cluster.MaxServers)
 	if err != nil {
 		k.told.add("jobs whose excluded nodes are not understood, which is not kept", title+" wants "+err.Error())
 	}
@@ -191,9 +187,9 @@ func (k *slurmCluster) places(j *slurmJob, title string) *cluster.ServerSet {
 	all := true
 	for i := range k.nodes {
 		n := &k.nodes[i]
-		ok := len(j.partitions) == 0 ||
-			slices.ContainsFunc(j.partitions, func(p string) bool { return slices.Contains(n.partitions, p) })
-		if ok = ok && !barred[n.name] && (feature == "" || slices.Contains(n.features, feature)); ok {
+		ok := len(j.Partitions) == 0 ||
+			slices.ContainsFunc(j.Partitions, func(p string) bool { return slices.Contains(n.Partitions, p) })
+		if ok = ok && !barred[n.Name] && (feature == "" || slices.Contains(n.Features, feature)); ok {
 			set.Add(cluster.ServerID(i))
 		}
 		all = all && ok

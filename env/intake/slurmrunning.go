@@ -24,12 +24,12 @@ func (k *slurmCluster) addAllRunning() {
 // holding returns what a running job holds in all. GPUs that Slurm does not account for (AccountingStorageTRES without gres/gpu)
 // stand in the details of the nodes or in what the job asked for.
 func (k *slurmCluster) holding(j *slurmJob) (gpus int64, kind string) {
-	gpus, kind, _ = j.holds.GPUs()
+	gpus, kind, _ = j.Holds.GPUs()
 	if j.detailed > 0 && gpus > 0 && j.detailed != gpus {
 		k.told.add("running jobs whose tres_alloc_str and gres_detail differ: the larger number of GPUs is taken", j.title())
 	}
 	if j.detailed >= gpus && j.detailed > 0 {
-		_, kindOf, _ := j.details[0].GPUs()
+		_, kindOf, _ := j.Details[0].GPUs()
 		return j.detailed, cmp.Or(kind, kindOf)
 	}
 	if gpus == 0 {
@@ -43,20 +43,20 @@ func (k *slurmCluster) holding(j *slurmJob) (gpus int64, kind string) {
 // addRunning adds a job that holds GPUs. It subtracts what a job without GPUs holds from its nodes. If the job cannot be read, it
 // adds nothing and returns the reason.
 func (k *slurmCluster) addRunning(j *slurmJob) (why string) {
-	a := j.holds
+	a := j.Holds
 	if a.CPUMilli == 0 && a.MemBytes == 0 {
-		a.CPUMilli, a.MemBytes = j.asks.CPUMilli, j.asks.MemBytes
+		a.CPUMilli, a.MemBytes = j.Asks.CPUMilli, j.Asks.MemBytes
 	}
 	gpus, kind := k.holding(j)
 	elsewhere := func(host string) bool { _, hasGPUs := k.ids[host]; return k.known[host] && !hasGPUs }
 	switch {
-	case j.silent && len(j.nodes) > 0 && !slices.ContainsFunc(j.nodes, func(host string) bool { return !elsewhere(host) }):
+	case j.silent && len(j.Nodes) > 0 && !slices.ContainsFunc(j.Nodes, func(host string) bool { return !elsewhere(host) }):
 		return "" // no node of it has GPUs
 	case j.silent:
 		return "it says neither what it holds nor what it asked for"
 	case gpus == 0:
 		return k.addWithoutGPUs(j, &a)
-	case len(j.nodes) == 0:
+	case len(j.Nodes) == 0:
 		return "it has no nodes"
 	}
 	out, why := k.draft(j, &a, gpus, kind)
@@ -101,7 +101,7 @@ func together(j *slurmJob, pieces []piece) int32 {
 	}
 	if _, each, _ := j.requested(); each > 0 {
 		n = gcd(n, each)
-	} else if j.nodeCount != 1 {
+	} else if j.NodeCount != 1 {
 		n = 1
 	}
 	if n > 1 {
@@ -164,10 +164,10 @@ type part struct {
 
 // parts returns the nodes with GPUs of a job, and if the details are exact what it holds there.
 func (k *slurmCluster) parts(j *slurmJob, exact bool) (parts []part, why string) {
-	for i, host := range j.nodes {
+	for i, host := range j.Nodes {
 		p := part{}
 		if exact {
-			p.count, _, p.at = j.details[i].GPUs()
+			p.count, _, p.at = j.Details[i].GPUs()
 		}
 		id, known := k.ids[host]
 		p.id = id
@@ -179,14 +179,14 @@ func (k *slurmCluster) parts(j *slurmJob, exact bool) (parts []part, why string)
 		}
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Sprintf("node %s is not among the nodes with GPUs", cut(j.nodes[0]))
+		return nil, fmt.Sprintf("node %s is not among the nodes with GPUs", cut(j.Nodes[0]))
 	}
 	return parts, ""
 }
 
 // countless reports whether a node has GPUs that jobs use without holding them.
 func (k *slurmCluster) countless(id cluster.ServerID) bool {
-	return slices.ContainsFunc(k.nodes[id].gres.Resources, func(g slurmtext.Resource) bool { return g.Name == "gpu" && g.NoConsume })
+	return slices.ContainsFunc(k.nodes[id].Gres.Resources, func(g slurmtext.Resource) bool { return g.Name == "gpu" && g.NoConsume })
 }
 
 // room returns how many of n GPUs on a node a job can hold in the snapshot, or why they are not there.
@@ -196,7 +196,7 @@ func (k *slurmCluster) room(id cluster.ServerID, n int64) (count int64, why stri
 	if n <= left || k.countless(id) {
 		return min(n, left), ""
 	}
-	return 0, fmt.Sprintf("it holds %s of node %s, which has %d, of which other jobs hold %d", phrase.Count(n, "GPU"), node.name,
+	return 0, fmt.Sprintf("it holds %s of node %s, which has %d, of which other jobs hold %d", phrase.Count(n, "GPU"), node.Name,
 		node.gpus, k.held[id])
 }
 
@@ -221,12 +221,12 @@ func (k *slurmCluster) spread(parts []part, gpus int64) {
 
 // addWithoutGPUs subtracts what a job holds from the servers of its nodes, in equal parts.
 func (k *slurmCluster) addWithoutGPUs(j *slurmJob, a *slurmtext.Amounts) (why string) {
-	shares := slices.Concat(j.holds.Shares(), j.asks.Shares(), j.perNode.Shares())
-	n := int64(len(j.nodes))
+	shares := slices.Concat(j.Holds.Shares(), j.Asks.Shares(), j.PerNode.Shares())
+	n := int64(len(j.Nodes))
 	if len(shares) > 0 && n == 0 {
 		return "it has no nodes"
 	}
-	for _, host := range j.nodes {
+	for _, host := range j.Nodes {
 		id, known := k.ids[host]
 		if !known {
 			continue

@@ -33,7 +33,7 @@ func (k *slurmCluster) holdNodes(u *unreadJob) {
 	example := u.title() + ": " + u.why
 	var pieces []piece
 	there, missing := false, false
-	for _, host := range u.nodes {
+	for _, host := range u.Nodes {
 		id, known := k.ids[host]
 		there, missing = there || known, missing || !k.known[host]
 		if !known {
@@ -48,7 +48,7 @@ func (k *slurmCluster) holdNodes(u *unreadJob) {
 		k.told.add("running jobs that cannot be read on nodes that are not in the input, left out", example)
 	}
 	switch {
-	case len(u.nodes) == 0:
+	case len(u.Nodes) == 0:
 		k.told.add("running jobs that cannot be read and have no nodes, left out: the GPUs that they hold count as free", example)
 		return
 	case !there && !missing:
@@ -61,9 +61,9 @@ func (k *slurmCluster) holdNodes(u *unreadJob) {
 		return
 	}
 	k.told.add("running jobs that cannot be read: they hold all GPUs of their nodes that no other job holds", example)
-	out := job{submit: time.Unix(u.submit, 0), start: time.Unix(u.start, 0)}
+	out := job{submit: time.Unix(u.Submit, 0), start: time.Unix(u.Start, 0)}
 	out.JobSpec = cluster.JobSpec{
-		Name: u.title(), User: u.user, Tenant: u.account, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
+		Name: u.title(), User: u.User, Tenant: u.Account, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
 	}
 	k.place(out, pieces)
 }
@@ -73,11 +73,11 @@ func (k *slurmCluster) holdNodes(u *unreadJob) {
 func (k *slurmCluster) addUse() {
 	for i := range k.nodes {
 		n, v := &k.nodes[i], &k.servers[i]
-		used, _, at := n.used.GPUs()
-		usedTres, _, _ := n.usedTres.GPUs()
+		used, _, at := n.Used.GPUs()
+		usedTres, _, _ := n.UsedTres.GPUs()
 		used = max(used, usedTres)
 		shared := k.shared[i]
-		for _, s := range n.used.Shares() {
+		for _, s := range n.Used.Shares() {
 			if at = append(at, s.Indices...); s.Indices != nil {
 				shared = int64(len(s.Indices))
 			} else {
@@ -86,7 +86,7 @@ func (k *slurmCluster) addUse() {
 		}
 		if used > k.held[i] || shared > k.shared[i] {
 			k.told.add("nodes on which more GPUs are in use than the jobs in the input hold: the others are out of order in the snapshot",
-				n.name)
+				n.Name)
 		}
 		v.used, v.usedGPUs = int32(min(max(used, k.held[i])+shared, n.gpus)), at
 	}

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,54 +11,69 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
+// slurmLists is the format of what Slurm's tools print.
+var slurmLists = strictjson.Format{
+	Key: "slurm", Partial: true, Most: "mostEntries", Limits: map[string]int64{"mostEntries": mostEntries},
+	Kinds: map[string]strictjson.Kind{
+		"name":    strictjson.As(func(r *strictjson.Reader, to *string) { *to = name(r) }),
+		"text":    strictjson.As(func(r *strictjson.Reader, to *string) { *to = text(r) }),
+		"last":    strictjson.As(func(r *strictjson.Reader, to *string) { *to = cmp.Or(text(r), *to) }),
+		"joined":  strictjson.As(func(r *strictjson.Reader, to *string) { *to = textOrList(r) }),
+		"reason":  strictjson.As(func(r *strictjson.Reader, to *string) { *to = reasonOf(text(r)) }),
+		"number":  strictjson.As(func(r *strictjson.Reader, to *int64) { *to = maybe(r).n }),
+		"maybe":   strictjson.As(func(r *strictjson.Reader, to *optional) { *to = maybe(r) }),
+		"words":   strictjson.As(func(r *strictjson.Reader, to *[]string) { *to = words(r) }),
+		"states":  strictjson.As(func(r *strictjson.Reader, to *[]string) { *to = append(*to, states(r)...) }),
+		"list":    strictjson.As(func(r *strictjson.Reader, to *string) { *to = strings.Join(words(r), ",") }),
+		"hosts":   strictjson.As(func(r *strictjson.Reader, to *[]string) { *to = hosts(r) }),
+		"amounts": strictjson.As(func(r *strictjson.Reader, to *slurmtext.Amounts) { *to = slurmAmounts(r) }),
+		"details": strictjson.As(func(r *strictjson.Reader, to *[]slurmtext.Amounts) { *to = gresDetail(r) }),
+		"nodes":   strictjson.As(readAllocated),
+	},
+}
+
+// optional is a number that may not be set.
+type optional struct {
+	n   int64
+	set bool
+}
+
 // Slurm's marks for numbers that are not set.
 const (
 	noValue  = 1<<32 - 2
 	infinite = 1<<32 - 1
 )
 
-// number reads a number from 0 on, which is plain or an object of set, infinite and number. One that is not set is 0.
-func number(r *strictjson.Reader) int64 {
-	n, _ := maybe(r)
-	return n
-}
-
-// maybe is number, and reports whether the number is set.
-func maybe(r *strictjson.Reader) (n int64, set bool) {
+// maybe reads a number from 0 on, which is plain or an object of set, infinite and number. One that is not set is 0.
+func maybe(r *strictjson.Reader) optional {
 	const most = 1 << 53 // what every JSON reader can represent
-	if r.Null() {
-		return 0, false
-	}
 	if v := r.Numeral(); v != nil {
 		x, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil || x < 0 || x > most {
 			r.Refuse(fmt.Sprintf("a whole number from 0 to %d", int64(most)))
-			return 0, false
+			return optional{}
 		}
-		return x, x != noValue && x != infinite
+		return optional{x, x != noValue && x != infinite}
 	}
-	endless := false
+	v, endless := optional{}, false
 	r.Fields([]string{"set", "infinite", "number"}, 0, func(field int) {
 		switch field {
 		case 0:
-			set = r.Flag()
+			v.set = r.Flag()
 		case 1:
 			endless = r.Flag()
 		case 2:
-			n = r.Number(0, most)
+			v.n = r.Number(0, most)
 		}
 	})
-	if set = set && !endless; !set {
-		n = 0
+	if !v.set || endless {
+		return optional{}
 	}
-	return n, set
+	return v
 }
 
 // words reads a list of texts, or one text with commas outside brackets.
 func words(r *strictjson.Reader) (all []string) {
-	if r.Null() {
-		return nil
-	}
 	if s, ok := r.String(longestText); ok {
 		for _, one := range slurmtext.Split(s) {
 			if one != "" {
@@ -106,9 +122,6 @@ func slurmAmounts(r *strictjson.Reader) slurmtext.Amounts {
 
 // textOrList reads one text, or a list of texts that belong together, which it joins with commas.
 func textOrList(r *strictjson.Reader) string {
-	if r.Null() {
-		return ""
-	}
 	if s, ok := r.String(longestText); ok {
 		return s
 	}

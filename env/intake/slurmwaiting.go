@@ -37,7 +37,7 @@ func (k *slurmCluster) addJob(j *slurmJob) {
 		return
 	}
 	k.titles[title] = true
-	if j.het > 0 {
+	if j.Het > 0 {
 		k.told.add("components of heterogeneous jobs: each counts as a job of its own", title)
 	}
 	switch {
@@ -49,27 +49,27 @@ func (k *slurmCluster) addJob(j *slurmJob) {
 	case j.is(endedStates):
 	case j.is(heldStates) || j.is([]string{"PENDING"}):
 		k.addWaiting(j)
-	case len(j.nodes) > 0:
-		k.unread = append(k.unread, unreadJob{j, fmt.Sprintf("its state is not known (%s)", cut(strings.Join(j.states, " ")))})
+	case len(j.Nodes) > 0:
+		k.unread = append(k.unread, unreadJob{j, fmt.Sprintf("its state is not known (%s)", cut(strings.Join(j.States, " ")))})
 	default:
-		k.told.add("jobs whose state is unknown, left out", fmt.Sprintf("%s is %s", title, cut(strings.Join(j.states, " "))))
+		k.told.add("jobs whose state is unknown, left out", fmt.Sprintf("%s is %s", title, cut(strings.Join(j.States, " "))))
 	}
 }
 
 // heldBack returns why Slurm does not start a waiting job however many GPUs are free, or "" if it does.
 func (k *slurmCluster) heldBack(j *slurmJob) string {
 	down := func(p string) bool { return k.partitions[p] != "" }
-	switch i := slices.IndexFunc(j.states, func(s string) bool { return slices.Contains(heldStates, s) }); {
-	case !slices.Contains(free, j.reason):
-		return cut(j.reason)
+	switch i := slices.IndexFunc(j.States, func(s string) bool { return slices.Contains(heldStates, s) }); {
+	case !slices.Contains(free, j.Reason):
+		return cut(j.Reason)
 	case i >= 0:
-		return j.states[i]
-	case j.hold:
+		return j.States[i]
+	case j.Hold:
 		return "held"
-	case j.ranked && j.priority == 0:
+	case j.Priority.set && j.Priority.n == 0:
 		return "priority 0"
-	case len(j.partitions) > 0 && !slices.ContainsFunc(j.partitions, func(p string) bool { return !down(p) }):
-		return fmt.Sprintf("partition %s is %s", j.partitions[0], k.partitions[j.partitions[0]])
+	case len(j.Partitions) > 0 && !slices.ContainsFunc(j.Partitions, func(p string) bool { return !down(p) }):
+		return fmt.Sprintf("partition %s is %s", j.Partitions[0], k.partitions[j.Partitions[0]])
 	}
 	return ""
 }
@@ -89,7 +89,7 @@ func (k *slurmCluster) addWaiting(j *slurmJob) {
 	gpus, each, kind := j.requested()
 	if gpus == 0 {
 		all := slurmtext.Amounts{Resources: slices.Concat(
-			j.asks.Resources, j.perJob.Resources, j.perNode.Resources, j.perTask.Resources)}
+			j.Asks.Resources, j.PerJob.Resources, j.PerNode.Resources, j.PerTask.Resources)}
 		if others := all.Others(); len(others) > 0 {
 			tell("waiting jobs that ask for gres/" + cut(others[0]) + " and for no GPU, left out")
 		} else {
@@ -97,10 +97,10 @@ func (k *slurmCluster) addWaiting(j *slurmJob) {
 		}
 		return
 	}
-	if per, _, _ := j.perSocket.GPUs(); per > 0 && j.sockets == 0 {
+	if per, _, _ := j.PerSocket.GPUs(); per > 0 && j.Sockets == 0 {
 		tell("jobs that ask for GPUs on each socket and do not say of how many: one socket of each node is taken")
 	}
-	out, why := k.draft(j, &j.asks, gpus, kind)
+	out, why := k.draft(j, &j.Asks, gpus, kind)
 	if why != "" {
 		tell(why)
 		return
@@ -108,17 +108,17 @@ func (k *slurmCluster) addWaiting(j *slurmJob) {
 	switch {
 	case each > 1 && gpus%each == 0:
 		out.Tensor = int32(each)
-	case each == 0 && j.nodeCount <= 1 && gpus > 1 && gpus <= k.largest:
+	case each == 0 && j.NodeCount <= 1 && gpus > 1 && gpus <= k.largest:
 		out.Tensor = int32(gpus)
 	}
 	if out.Where != nil && len(slices.Collect(out.Where.All())) == 0 {
 		tell("waiting jobs whose partitions and features no node with GPUs has: they do not start in the snapshot")
 	}
-	if j.reservation != "" {
+	if j.Reservation != "" {
 		tell("waiting jobs of a reservation, which is not kept")
 	}
-	if j.ranked {
-		k.priorities[j.priority] = true
+	if j.Priority.set {
+		k.priorities[j.Priority.n] = true
 		k.ranked = append(k.ranked, names...)
 	}
 	out.start = out.submit // what Slurm reports is when it expects to start the job
@@ -139,12 +139,12 @@ func (k *slurmCluster) draft(j *slurmJob, a *slurmtext.Amounts, gpus int64, kind
 	if !fits || gpus > cluster.MaxServers*cluster.MaxGPUs/2 || gpus > math.MaxInt32 {
 		return job{}, "jobs with more CPU or memory for each GPU, or with more GPUs, than a snapshot can represent, left out"
 	}
-	out = job{submit: time.Unix(j.submit, 0), start: time.Unix(j.start, 0)}
+	out = job{submit: time.Unix(j.Submit, 0), start: time.Unix(j.Start, 0)}
 	out.JobSpec = cluster.JobSpec{
-		Name: title, User: j.user, Tenant: j.account, Workers: int32(gpus), Request: request, GPUType: kind, Where: k.places(j, title),
+		Name: title, User: j.User, Tenant: j.Account, Workers: int32(gpus), Request: request, GPUType: kind, Where: k.places(j, title),
 	}
-	if k.LimitAsEstimate && j.limit > 0 && j.limit <= int64(longestAge/time.Minute) {
-		out.Estimate = time.Duration(j.limit) * time.Minute
+	if k.LimitAsEstimate && j.Limit > 0 && j.Limit <= int64(longestAge/time.Minute) {
+		out.Estimate = time.Duration(j.Limit) * time.Minute
 	}
 	return out, ""
 }
@@ -152,13 +152,13 @@ func (k *slurmCluster) draft(j *slurmJob, a *slurmtext.Amounts, gpus int64, kind
 // tasksOf returns the names of the jobs that a waiting record stands for: its own, or those of an array's tasks.
 func (k *slurmCluster) tasksOf(j *slurmJob) (names []string) {
 	title := j.title()
-	if j.tasks == "" {
-		if j.array > 0 && !j.hasTask {
+	if j.Tasks == "" {
+		if j.Array > 0 && !j.Task.set {
 			k.told.add("arrays whose waiting tasks Slurm does not list: each counts as one job", title)
 		}
 		return []string{title}
 	}
-	span, atOnce, limited := strings.Cut(strings.Trim(j.tasks, "[]"), "%")
+	span, atOnce, limited := strings.Cut(strings.Trim(j.Tasks, "[]"), "%")
 	if limited {
 		k.told.add("arrays that limit how many of their tasks run at once, which is not kept", title+" at most "+cut(atOnce))
 	}
@@ -173,7 +173,7 @@ func (k *slurmCluster) tasksOf(j *slurmJob) (names []string) {
 	}
 	k.budget -= len(tasks)
 	for _, task := range tasks {
-		names = append(names, fmt.Sprintf("%d_%s", cmp.Or(j.array, j.id), task))
+		names = append(names, fmt.Sprintf("%d_%s", cmp.Or(j.Array, j.ID), task))
 	}
 	return names
 }
