@@ -24,48 +24,48 @@ type File struct {
 
 // Row is the results of one policy.
 type Row struct {
-	Policy  string  `json:"policy"`
-	Program Program `json:"program"`
-	Cells   []Cell  `json:"tasks"`
+	Policy  string  `json:"policy" bench:"policy,need,given"`
+	Program Program `json:"program" bench:"program,need"`
+	Cells   []Cell  `json:"tasks" bench:"tasks,need,most=tasks"`
 }
 
 // Program is what played a row.
 type Program struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision"` // of the source
-	Build    string `json:"sha256"`   // of the executable
-	Go       string `json:"go"`
+	Version  string `json:"version" bench:"version,need,text"`
+	Revision string `json:"revision" bench:"revision,need,text"` // of the source
+	Build    string `json:"sha256" bench:"sha256,need,text"`     // of the executable
+	Go       string `json:"go" bench:"go,need,text"`
 }
 
 // Cell is the results of one policy on one task.
 type Cell struct {
-	Task     string `json:"task"`
-	Scenario string `json:"scenario_sha256"` // of the scenario's settings and all jobs that it reads from its traces
-	Played   string `json:"played"`          // the policy as eval takes it
-	Weights  string `json:"policy_sha256"`   // of weights and files that the policy's name does not contain; "" if there are none
-	Told     Told   `json:"told"`
+	Task     string `json:"task" bench:"task,need,task"`
+	Scenario string `json:"scenario_sha256" bench:"scenario_sha256,need,given"` // of the scenario's settings and all jobs that it reads from its traces
+	Played   string `json:"played" bench:"played,need,given"`                   // the policy as eval takes it
+	Weights  string `json:"policy_sha256" bench:"policy_sha256,need,text"`      // of weights and files that the policy's name does not contain; "" if there are none
+	Told     Told   `json:"told" bench:"told,need"`
 	// JCT and P99 have the mean and the 99th percentile of the completion times of each window, in seconds, to a millisecond.
-	JCT []float64 `json:"mean_jct_s"`
-	P99 []float64 `json:"p99_jct_s"`
+	JCT []float64 `json:"mean_jct_s" bench:"mean_jct_s,need,time,most=windows"`
+	P99 []float64 `json:"p99_jct_s" bench:"p99_jct_s,need,time,most=windows"`
 	// Truncated counts the windows that ended before all their jobs did. Their completion times are too short.
-	Truncated int `json:"truncated"`
+	Truncated int `json:"truncated" bench:"truncated,need,0..most32"`
 }
 
 // Told says what a policy was told.
 type Told struct {
 	// RunTimes is what the task tells of run times, estimates.kind of its scenario: "oracle" (the truth) or "none". Speeds, Models
 	// and Groups are its told.speeds, told.models and told.groups.
-	RunTimes string `json:"run_times"`
-	Speeds   string `json:"speeds"`
-	Models   string `json:"models"`
-	Groups   string `json:"groups"`
+	RunTimes string `json:"run_times" bench:"run_times,need,text"`
+	Speeds   string `json:"speeds" bench:"speeds,need,text"`
+	Models   string `json:"models" bench:"models,need,text"`
+	Groups   string `json:"groups" bench:"groups,need,text"`
 	// Truth lists what the policy was told although the task does not tell it, "run_times" and "speeds". No cluster knows these,
 	// so such a policy is not ranked.
-	Truth []string `json:"truth"`
+	Truth []string `json:"truth" bench:"truth,need,text,most=truths"`
 	// Training is whether the policy learned from the training split of the task before it played.
-	Training bool `json:"training_split"`
+	Training bool `json:"training_split" bench:"training_split,need"`
 	// Trained lists the parts of traces on which weights were trained and chosen.
-	Trained []string `json:"trained_on"`
+	Trained []string `json:"trained_on" bench:"trained_on,need,text,most=parts"`
 }
 
 // row returns the row of a policy, nil if the file has none.

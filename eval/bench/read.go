@@ -29,11 +29,11 @@ func Read(in io.Reader) (*File, error) {
 	if len(text) > longestFile {
 		return nil, fmt.Errorf("read results: more than %d bytes", longestFile)
 	}
-	p := parser{strictjson.New(text)}
-	f := p.file()
-	if err := p.r.Err(); err != nil {
-		return nil, fmt.Errorf("read results: line %d: %w", p.r.Line(), err)
+	var all fileText
+	if err := results.Parse(text, nil, &all); err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
 	}
+	f := &File{Rows: all.Rows}
 	if err := f.check(); err != nil {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
@@ -41,153 +41,72 @@ func Read(in io.Reader) (*File, error) {
 	return f, nil
 }
 
-type parser struct{ r *strictjson.Reader }
-
-func (p *parser) file() *File {
-	var f File
-	names := []string{"format", "version", "suite", "rows"}
-	p.r.Object(names, strictjson.Bits(names, names...), func(field int) {
-		switch names[field] {
-		case "format":
-			p.r.OneOf(format)
-		case "version":
-			p.r.Number(version, version)
-		case "suite":
-			p.r.OneOf(Suite)
-		case "rows":
-			p.r.List(mostRows, func(int) {
-				row := p.row()
-				if f.row(row.Policy) != nil {
-					p.r.Bad("policy", row.Policy, "a policy that has no other row")
-				}
-				f.Rows = append(f.Rows, row)
-			})
-		}
-	})
-	p.r.End()
-	return &f
+// fileText is the text of a file.
+type fileText struct {
+	Format  uint8 `bench:"format,need,format"`
+	Version int   `bench:"version,need,1..1"`
+	Suite   uint8 `bench:"suite,need,suite"`
+	Rows    []Row `bench:"rows,need,rows"`
 }
 
-func (p *parser) row() (row Row) {
-	names := []string{"policy", "program", "tasks"}
-	p.r.Object(names, strictjson.Bits(names, names...), func(field int) {
-		switch names[field] {
-		case "policy":
-			row.Policy = p.name()
-		case "program":
-			row.Program = p.program()
-		case "tasks":
-			p.r.List(len(Tasks()), func(int) {
-				c := p.cell()
-				if row.cell(c.Task) != nil {
-					p.r.Bad("task", c.Task, "a task that the row does not have yet")
-				}
-				row.Cells = append(row.Cells, c)
-			})
-		}
-	})
-	return row
-}
-
-func (p *parser) program() (out Program) {
-	names := []string{"version", "revision", "sha256", "go"}
-	p.r.Object(names, strictjson.Bits(names, names...), func(field int) {
-		*[]*string{&out.Version, &out.Revision, &out.Build, &out.Go}[field] = p.text()
-	})
-	return out
-}
-
-func (p *parser) cell() (c Cell) {
-	names := []string{"task", "scenario_sha256", "played", "policy_sha256", "told", "mean_jct_s", "p99_jct_s", "truncated"}
-	p.r.Object(names, strictjson.Bits(names, names...), func(field int) {
-		switch names[field] {
-		case "task":
-			if i := p.r.OneOf(TaskNames()...); i >= 0 {
-				c.Task = Tasks()[i].Scenario
+// results is the format of files of results.
+var results = strictjson.Format{
+	Key: "bench",
+	Limits: map[string]int64{
+		"tasks": int64(len(Tasks())), "windows": int64(mostWindows()), "truths": int64(len(truths)), "parts": mostParts,
+		"most32": math.MaxInt32,
+	},
+	Kinds: map[string]strictjson.Kind{
+		"format": strictjson.Words[uint8](format),
+		"suite":  strictjson.Words[uint8](Suite),
+		"rows":   strictjson.As(readRows),
+		"task":   strictjson.As(func(r *strictjson.Reader, to *string) { *to = TaskNames()[r.OneOf(TaskNames()...)] }),
+		"time": strictjson.As(func(r *strictjson.Reader, to *float64) {
+			if *to = r.Float(0, longestJCT); *to <= 0 {
+				r.Refuse("a time above 0")
 			}
-		case "scenario_sha256":
-			c.Scenario = p.name()
-		case "played":
-			c.Played = p.name()
-		case "policy_sha256":
-			c.Weights = p.text()
-		case "told":
-			c.Told = p.told()
-		case "mean_jct_s":
-			c.JCT = p.times()
-		case "p99_jct_s":
-			c.P99 = p.times()
-		case "truncated":
-			c.Truncated = int(p.r.Number(0, math.MaxInt32))
-		}
-	})
-	if i := slices.Index(TaskNames(), c.Task); i >= 0 {
-		if want := Tasks()[i].Windows; len(c.JCT) != want || len(c.P99) != want || c.Truncated > want {
-			p.r.Bad("mean_jct_s", fmt.Sprintf("%d windows, %d in p99_jct_s, %d truncated", len(c.JCT), len(c.P99), c.Truncated),
-				fmt.Sprintf("the %d windows of %s", want, c.Task))
-		}
-	}
-	return c
+		}),
+		"text": strictjson.Texts(names.Longest, names.Clean, // for a terminal
+			fmt.Sprintf("a text of at most %d bytes without control characters", names.Longest)),
+		"given": strictjson.Texts(names.Longest, func(s string) bool { return s != "" && names.Clean(s) },
+			"a text that is not empty, without control characters"),
+	},
 }
 
-func (p *parser) told() (t Told) {
-	names := []string{"run_times", "speeds", "models", "groups", "truth", "training_split", "trained_on"}
-	p.r.Object(names, strictjson.Bits(names, names...), func(field int) {
-		switch names[field] {
-		case "run_times":
-			t.RunTimes = p.text()
-		case "speeds":
-			t.Speeds = p.text()
-		case "models":
-			t.Models = p.text()
-		case "groups":
-			t.Groups = p.text()
-		case "truth":
-			t.Truth = p.texts(len(truths))
-		case "training_split":
-			t.Training = p.r.Flag()
-		case "trained_on":
-			t.Trained = p.texts(mostParts)
-		}
-	})
-	return t
-}
-
-func (p *parser) times() (all []float64) {
-	most := 0
+// mostWindows is the windows of the task that has most.
+func mostWindows() (most int) {
 	for _, t := range Tasks() {
 		most = max(most, t.Windows)
 	}
-	p.r.List(most, func(int) {
-		x := p.r.Float(0, longestJCT)
-		if x <= 0 && p.r.Err() == nil {
-			p.r.Refuse("a time above 0")
+	return most
+}
+
+func readRows(r *strictjson.Reader, to *[]Row) {
+	r.List(mostRows, func(int) {
+		row := Row{}
+		r.Struct(&row)
+		if slices.ContainsFunc(*to, func(o Row) bool { return o.Policy == row.Policy }) {
+			r.Bad("policy", row.Policy, "a policy that has no other row")
 		}
-		all = append(all, x)
+		for i := range row.Cells {
+			c := &row.Cells[i]
+			if row.cell(c.Task) != c {
+				r.Bad("tasks", c.Task, "a task that the row does not have yet")
+			}
+			i := slices.Index(TaskNames(), c.Task)
+			if i < 0 {
+				continue
+			}
+			if want := Tasks()[i].Windows; len(c.JCT) != want || len(c.P99) != want || c.Truncated > want {
+				r.Bad("tasks", fmt.Sprintf("%d windows, %d in p99_jct_s, %d truncated", len(c.JCT), len(c.P99), c.Truncated),
+					fmt.Sprintf("the %d windows of %s", want, c.Task))
+			}
+			for _, texts := range []*[]string{&c.Told.Truth, &c.Told.Trained} { // so that it is written as it was read
+				if *texts == nil {
+					*texts = []string{}
+				}
+			}
+		}
+		*to = append(*to, row)
 	})
-	return all
-}
-
-func (p *parser) texts(most int) []string {
-	all := []string{} // so that it is written as it was read
-	p.r.List(most, func(int) { all = append(all, p.text()) })
-	return all
-}
-
-// name reads a text that is not empty.
-func (p *parser) name() string {
-	s := p.text()
-	if s == "" {
-		p.r.Refuse("a text that is not empty")
-	}
-	return s
-}
-
-// text reads a text that may be shown on a terminal.
-func (p *parser) text() string {
-	s, ok := p.r.String(names.Longest)
-	if !ok || !names.Clean(s) {
-		p.r.Refuse(fmt.Sprintf("a text of at most %d bytes without control characters", names.Longest))
-	}
-	return s
 }

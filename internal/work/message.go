@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"regexp"
 
 	"github.com/clustergym/clustergym/internal/names"
@@ -24,15 +25,15 @@ const (
 
 // message is any message between a learner and its workers. On the wire it is a line of JSON, the head, followed by the body.
 type message struct {
-	Version int     `json:"v"`
-	Build   string  `json:"build,omitempty"`  // the program and processor of a worker; see Build
-	Worker  string  `json:"worker,omitempty"` // name of the worker that sends it
-	Job     string  `json:"job,omitempty"`    // digest of the job
-	Unit    int     `json:"unit"`             // number of a unit; idle for none
-	Digest  string  `json:"sha256,omitempty"` // of the body
-	Seconds float64 `json:"seconds,omitempty"`
-	Refused string  `json:"refused,omitempty"` // why the learner refuses the worker or its answer
-	Failed  string  `json:"failed,omitempty"`  // why the worker could not compute the unit
+	Version int     `json:"v" message:"v,need,1..1"`
+	Build   string  `json:"build,omitempty" message:"build,build"`    // the program and processor of a worker; see Build
+	Worker  string  `json:"worker,omitempty" message:"worker,worker"` // name of the worker that sends it
+	Job     string  `json:"job,omitempty" message:"job,hex"`          // digest of the job
+	Unit    int     `json:"unit" message:"unit,need,-1..maxUnit"`     // number of a unit; idle for none
+	Digest  string  `json:"sha256,omitempty" message:"sha256,hex"`    // of the body
+	Seconds float64 `json:"seconds,omitempty" message:"seconds,0..most32"`
+	Refused string  `json:"refused,omitempty" message:"refused,reason"` // why the learner refuses the worker or its answer
+	Failed  string  `json:"failed,omitempty" message:"failed,reason"`   // why the worker could not compute the unit
 
 	body []byte
 }
@@ -58,7 +59,20 @@ var (
 	table   = kind{"table", nil, nil, MaxPayload}          // the learner answers with a Status
 )
 
-var fields = []string{"v", "build", "worker", "job", "unit", "sha256", "seconds", "refused", "failed"}
+var fields = strictjson.Names("message", message{})
+
+// heads is the format of the head of a message.
+var heads = strictjson.Format{
+	Key: "message", Limits: map[string]int64{"maxUnit": maxUnit, "most32": math.MaxInt32},
+	Kinds: map[string]strictjson.Kind{
+		"build": form(buildText), "worker": form(workerText), "hex": form(hexText),
+		"reason": strictjson.Texts(maxReason, func(s string) bool { return s != "" && names.Clean(s) }, "a line of text"),
+	},
+}
+
+func form(want *regexp.Regexp) strictjson.Kind {
+	return strictjson.Texts(200, want.MatchString, "text of the form "+want.String())
+}
 
 // encode returns the message as bytes.
 func (m *message) encode() []byte {
@@ -97,47 +111,14 @@ func parseMessage(data []byte, k kind) (*message, error) {
 	if len(m.body) > k.most {
 		return nil, fmt.Errorf("body of %d bytes, want at most %d", len(m.body), k.most)
 	}
-	r := strictjson.New(data[:end])
-	need := strictjson.Bits(fields, "v", "unit") | strictjson.Bits(fields, k.must...)
-	text := func(want *regexp.Regexp, to *string) {
-		s, ok := r.String(200)
-		if !ok || !want.MatchString(s) {
-			r.Refuse("text of the form " + want.String())
-		}
-		*to = s
-	}
-	reason := func(to *string) {
-		s, ok := r.String(maxReason)
-		if !ok || s == "" || !names.Clean(s) {
-			r.Refuse("a line of text")
-		}
-		*to = s
-	}
-	seen := r.Object(fields, need, func(field int) {
-		switch fields[field] {
-		case "v":
-			m.Version = int(r.Number(version, version))
-		case "build":
-			text(buildText, &m.Build)
-		case "worker":
-			text(workerText, &m.Worker)
-		case "job":
-			text(hexText, &m.Job)
-		case "unit":
-			m.Unit = int(r.Number(idle, maxUnit))
-		case "sha256":
-			text(hexText, &m.Digest)
-		case "seconds":
-			m.Seconds = r.Float(0, math.MaxInt32)
-		case "refused":
-			reason(&m.Refused)
-		case "failed":
-			reason(&m.Failed)
-		}
-	})
+	r := heads.New(data[:end], nil)
+	seen := r.Struct(m)
 	r.End()
 	if err := r.Err(); err != nil {
 		return nil, err
+	}
+	if lacks := strictjson.Bits(fields, k.must...) &^ seen; lacks != 0 {
+		return nil, fmt.Errorf("%s: missing, want this field", fields[bits.TrailingZeros32(lacks)])
 	}
 	if other := seen &^ (strictjson.Bits(fields, k.may...) | strictjson.Bits(fields, "v", "unit")); other != 0 {
 		return nil, errors.New("the head has a field that messages of this kind do not have")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -17,28 +16,28 @@ import (
 
 // Status is what a pool and its workers do at an instant. Times are in seconds.
 type Status struct {
-	Job     string         `json:"job"`            // digest of the job, "" before Start
-	Done    int            `json:"done"`           // answers accepted since the learner was started
-	Waiting int            `json:"waiting"`        // units given out that no worker has
-	Busy    int            `json:"busy"`           // units that a worker has
-	Rate    float64        `json:"rate"`           // answers a second that the workers can give together; 0 if not known
-	Left    float64        `json:"left_s"`         // until all units given out have an answer; 0 if not known
-	Workers []WorkerStatus `json:"workers"`        // by name
-	Queue   string         `json:"queue"`          // name of the queue
-	Median  float64        `json:"median_s"`       // time of a unit
-	Seconds float64        `json:"answered_for_s"` // since the first answer was accepted
+	Job     string         `json:"job" status:"job,need,short"`                     // digest of the job, "" before Start
+	Done    int            `json:"done" status:"done,need,0..maxUnit"`              // answers accepted since the learner was started
+	Waiting int            `json:"waiting" status:"waiting,need,0..maxUnit"`        // units given out that no worker has
+	Busy    int            `json:"busy" status:"busy,need,0..maxUnit"`              // units that a worker has
+	Rate    float64        `json:"rate" status:"rate,need,0.."`                     // answers a second that the workers can give together; 0 if not known
+	Left    float64        `json:"left_s" status:"left_s,need,0.."`                 // until all units given out have an answer; 0 if not known
+	Workers []WorkerStatus `json:"workers" status:"workers,need"`                   // by name
+	Queue   string         `json:"queue" status:"queue,need,short"`                 // name of the queue
+	Median  float64        `json:"median_s" status:"median_s,need,0.."`             // time of a unit
+	Seconds float64        `json:"answered_for_s" status:"answered_for_s,need,0.."` // since the first answer was accepted
 }
 
 // WorkerStatus is what a worker does.
 type WorkerStatus struct {
-	Name    string  `json:"name"`
-	State   string  `json:"state"` // computes, waits, slow (its unit takes far longer than usual), or lost (says nothing)
-	Unit    int     `json:"unit"`  // that it computes; -1 for none
-	For     float64 `json:"for_s"` // since it began the unit, or became idle
-	Done    int     `json:"done"`  // answers accepted
-	Mean    float64 `json:"mean_s"`
-	Heard   float64 `json:"heard_s"` // since it last said something
-	Refused int     `json:"refused"` // answers refused
+	Name    string  `json:"name" status:"name,need,short"`
+	State   string  `json:"state" status:"state,need,short"`     // computes, waits, slow (its unit takes far longer than usual), or lost (says nothing)
+	Unit    int     `json:"unit" status:"unit,need,-1..maxUnit"` // that it computes; -1 for none
+	For     float64 `json:"for_s" status:"for_s,need,0.."`       // since it began the unit, or became idle
+	Done    int     `json:"done" status:"done,need,0..maxUnit"`  // answers accepted
+	Mean    float64 `json:"mean_s" status:"mean_s,need,0.."`
+	Heard   float64 `json:"heard_s" status:"heard_s,need,0.."`        // since it last said something
+	Refused int     `json:"refused" status:"refused,need,0..maxUnit"` // answers refused
 }
 
 // The states of a worker.
@@ -152,76 +151,20 @@ func Ask(ctx context.Context, conn *nats.Conn, queue string) (*Status, error) {
 	return parseStatus(m.body)
 }
 
-var (
-	statusFields = []string{"job", "done", "waiting", "busy", "rate", "left_s", "workers", "queue", "median_s", "answered_for_s"}
-	workerFields = []string{"name", "state", "unit", "for_s", "done", "mean_s", "heard_s", "refused"}
-)
+// statuses is the format of a Status. It is partial because the learner may be newer.
+var statuses = strictjson.Format{
+	Key: "status", Partial: true, Most: "maxWorkers", Limits: map[string]int64{"maxUnit": maxUnit, "maxWorkers": maxWorkers},
+	Kinds: map[string]strictjson.Kind{
+		"short": strictjson.Texts(80, func(s string) bool { return s == "" || workerText.MatchString(s) }, "a name"),
+	},
+}
 
-// parseStatus reads a status. It skips fields that it does not know, because the learner may be newer.
+// parseStatus reads a status.
 func parseStatus(text []byte) (*Status, error) {
-	r, s := strictjson.New(text), &Status{Workers: []WorkerStatus{}}
-	count := func() int { return int(r.Number(0, maxUnit)) }
-	seconds := func() float64 { return r.Float(0, math.MaxFloat64) }
-	r.Fields(statusFields, strictjson.Bits(statusFields, statusFields...), func(field int) {
-		switch statusFields[field] {
-		case "job":
-			s.Job = short(r)
-		case "queue":
-			s.Queue = short(r)
-		case "done":
-			s.Done = count()
-		case "waiting":
-			s.Waiting = count()
-		case "busy":
-			s.Busy = count()
-		case "rate":
-			s.Rate = seconds()
-		case "left_s":
-			s.Left = seconds()
-		case "median_s":
-			s.Median = seconds()
-		case "answered_for_s":
-			s.Seconds = seconds()
-		case "workers":
-			r.List(maxWorkers, func(int) {
-				var w WorkerStatus
-				r.Fields(workerFields, strictjson.Bits(workerFields, workerFields...), func(field int) {
-					switch workerFields[field] {
-					case "name":
-						w.Name = short(r)
-					case "state":
-						w.State = short(r)
-					case "unit":
-						w.Unit = int(r.Number(idle, maxUnit))
-					case "for_s":
-						w.For = seconds()
-					case "done":
-						w.Done = count()
-					case "mean_s":
-						w.Mean = seconds()
-					case "heard_s":
-						w.Heard = seconds()
-					case "refused":
-						w.Refused = count()
-					}
-				})
-				s.Workers = append(s.Workers, w)
-			})
-		}
-	})
-	r.End()
-	if err := r.Err(); err != nil {
+	s := &Status{Workers: []WorkerStatus{}}
+	if err := statuses.Parse(text, nil, s); err != nil {
 		return nil, fmt.Errorf("status of the learner: %w", err)
 	}
 	slices.SortFunc(s.Workers, func(a, b WorkerStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
-}
-
-// short reads a name of letters, digits, '.', '-' and '_', or "".
-func short(r *strictjson.Reader) string {
-	s, ok := r.String(80)
-	if !ok || s != "" && !workerText.MatchString(s) {
-		r.Refuse("a name")
-	}
-	return s
 }
