@@ -12,18 +12,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 var (
-	soakFaults = flag.Int("faults", 2000, "how many faults TestSoak makes, in pieces of 500 that do not depend on each other")
+	soakFaults = flag.Int("faults", 6000, "how many faults TestSoak makes, in pieces of 100 that do not depend on each other")
 	soakFrom   = flag.Int("faults.from", 0, "the first piece: a run that was stopped goes on from the piece that it printed last")
+
+	serverFaults = flag.Int("server.faults", 120, "how many faults TestSoakOnServer makes, in pieces of 100")
+	serverFrom   = flag.Int("server.faults.from", 0, "the first piece of TestSoakOnServer")
 )
 
-const soakPiece = 500
+const soakPiece = 100
 
-// Those of the ordinary tests are the first four.
+// plays take turns, a piece each.
 var plays = []play{
 	{policy: "fjf"}, {policy: "srsf:evict=true", stops: 6}, {policy: "srtf", stops: 6, across: true},
 	{policy: "sjfskip+menu+know:speed=fit", amounts: true, whims: true, grows: true},
@@ -36,16 +39,32 @@ var plays = []play{
 // no node holds more than it has, that no gang is partly bound for longer than it may be, and that no pod is stopped that the
 // policy and the limits do not allow. After the last fault of a piece, all gangs end.
 func TestSoak(t *testing.T) {
+	soak(t, *soakFrom, *soakFaults, func(t *testing.T, do func(*testing.T, *realServer)) {
+		synctest.Test(t, func(t *testing.T) { do(t, nil) })
+	})
+}
+
+// TestSoakOnServer does the same on a real API server, which must also answer each request like the one in memory. The clock of the
+// program then runs ahead of the server's.
+func TestSoakOnServer(t *testing.T) {
+	kubetest.Assets(t) // before there are pieces: without Kubernetes each would be skipped
+	soak(t, *serverFrom, *serverFaults, func(t *testing.T, do func(*testing.T, *realServer)) {
+		do(t, newRealServer(t))
+	})
+}
+
+// soak makes as many faults in pieces from the first on. The function with calls its function with the server of a piece.
+func soak(t *testing.T, first, faults int, with func(*testing.T, func(*testing.T, *realServer))) {
 	total, writes := map[string]int{}, map[string]int{}
 	rounds, gangs, done := 0, 0, 0
 	var longest time.Duration
 	began := time.Now()
-	for piece := *soakFrom; piece*soakPiece < *soakFaults; piece++ {
+	for piece := first; piece*soakPiece < faults; piece++ {
 		p := plays[piece%len(plays)]
 		ok := t.Run(fmt.Sprintf("%d-%s", piece, p.policy), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, uint64(piece), p)
-				for w.hits < min(soakPiece, *soakFaults-piece*soakPiece) && len(w.check.breaches) == 0 {
+			with(t, func(t *testing.T, real *realServer) {
+				w := newWorld(t, uint64(piece), p, real)
+				for w.hits < min(soakPiece, faults-piece*soakPiece) && len(w.check.breaches) == 0 {
 					w.fault()
 					w.step(t.Context())
 				}
@@ -71,7 +90,8 @@ func TestSoak(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d faults in %d rounds with %d gangs, the longest partly bound for %v; writes %v\n%s", done, rounds, gangs, longest, writes, faulttest.Table(total))
+	t.Logf("%d faults in %d rounds with %d gangs, the longest partly bound for %v; writes %v\n%s",
+		done, rounds, gangs, longest, writes, faultTable(total))
 }
 
 // fault makes one random fault. It counts when it takes effect: one of a request does when the program sends one.
@@ -103,18 +123,18 @@ func (w *world) fault() {
 
 // arm lets one of the next requests, and maybe some after it, fail.
 func (w *world) arm() {
-	x := &trouble{kind: faulttest.Requests[w.draw.IntN(len(faulttest.Requests))], after: w.draw.IntN(6), times: 1}
+	x := &trouble{kind: requestFaults[w.draw.IntN(len(requestFaults))], after: w.draw.IntN(6), times: 1}
 	switch x.kind {
-	case faulttest.KilledBefore, faulttest.KilledAfter:
-	case faulttest.FirstRival:
+	case killedBefore, killedAfter:
+	case firstRival:
 		x.do = func(pod *corev1.Pod, _ string) {
 			if pod != nil && pod.Spec.NodeName == "" {
 				w.rival(pod)
 			}
 		}
-	case faulttest.FillRival:
+	case fillRival:
 		x.do = func(_ *corev1.Pod, node string) { w.take(node) }
-	case faulttest.Slow, faulttest.SlowLost:
+	case slow, slowLost:
 		x.wait = time.Duration(1+w.draw.IntN(40))*time.Second + 7*time.Millisecond // does not end together with a deadline
 		x.times += w.draw.IntN(3)
 	default:
@@ -240,10 +260,12 @@ func (w *world) take(node string) bool {
 	w.made++
 	pod := crew{name: fmt.Sprint("other", w.made), pods: 1, least: 1, gpus: n}.list()[0]
 	pod.Spec.SchedulerName, pod.Spec.NodeName, pod.UID = "other", node, ""
-	w.putPod(pod)
+	if !w.putPod(pod) {
+		return false
+	}
 	w.until(30, func() {
-		if w.pods[key(pod)] != nil {
-			w.dropPod(pod)
+		if now := w.pods[key(pod)]; now != nil {
+			w.dropPod(now)
 		}
 	})
 	return true

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -54,7 +53,7 @@ func (s *sizing) apply(pod *corev1.Pod, gpus int64) {
 		set(of.Limits, s.limits)
 	}
 	if s.beside {
-		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "beside", Resources: corev1.ResourceRequirements{
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "beside", Image: "beside", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("100Mi")},
 		}})
 	}
@@ -74,7 +73,7 @@ func (w *world) report(g *wanted, pods []*corev1.Pod) {
 		}
 	}
 	speed *= 0.9 + 0.2*w.draw.Float64()
-	at := time.Now().Add(w.skew).UTC().Format(time.RFC3339Nano)
+	at := w.now().Add(w.skew).UTC().Format(time.RFC3339Nano)
 	w.editPod(by, func(p *corev1.Pod) { p.Annotations[measure.Annotation] = fmt.Sprintf("%.4f@%s", speed, at) })
 }
 
@@ -84,8 +83,8 @@ func (w *world) garbageReport() bool {
 	if pod == nil || !w.play.amounts {
 		return false
 	}
-	now := time.Now().Add(w.skew).UTC().Format(time.RFC3339)
-	values := append([]string{"NaN@" + now, "-1@" + now, "1e300@" + now, "0@" + now, "5@2999-01-01T00:00:00Z", "5@" + now + now}, faulttest.Words...)
+	now := w.now().Add(w.skew).UTC().Format(time.RFC3339)
+	values := append([]string{"NaN@" + now, "-1@" + now, "1e300@" + now, "0@" + now, "5@2999-01-01T00:00:00Z", "5@" + now + now}, garbageWords...)
 	w.spoil(pod, measure.Annotation, values[w.draw.IntN(len(values))])
 	return true
 }
@@ -122,7 +121,7 @@ func (w *world) hinder() bool {
 // start lets the kubelet start a pod, or reject it if its node lacks CPU or memory.
 func (w *world) start(pod *corev1.Pod) {
 	w.editPod(pod, func(p *corev1.Pod) {
-		p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: time.Now()}
+		p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: w.now()}
 		if !w.play.amounts {
 			return
 		}
@@ -184,7 +183,7 @@ func (w *world) resize(pod *corev1.Pod) {
 		})
 		if reason != "" {
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.NewTime(time.Now()),
+				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.NewTime(w.now()),
 			})
 			return
 		}

@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // client returns a client of the server, through which a program writes. It answers one request at a time.
@@ -54,26 +53,26 @@ func (a *memory) answer(action ktesting.Action) (runtime.Object, error) {
 			if b, ok := bindingOf(action); ok && t.do != nil {
 				t.do(a.pods[b.Namespace+"/"+b.Name], b.Target.Name)
 			}
-			time.Sleep(t.wait)
+			a.sleep(t.wait)
 		}
 	}
-	if status, refused := faulttest.Refusal(kind); refused {
+	if status, refused := refusal(kind); refused {
 		return nil, &apierrors.StatusError{ErrStatus: status}
 	}
 	switch kind {
-	case faulttest.KilledBefore:
+	case killedBefore:
 		a.dead = true
 		return nil, errDead
-	case faulttest.LostBefore:
+	case lostBefore:
 		return nil, errLost
 	}
-	a.lost = kind == faulttest.KilledAfter || kind == faulttest.LostAfter || kind == faulttest.SlowLost
-	object, err := a.do(action)
+	a.lost = kind == killedAfter || kind == lostAfter || kind == slowLost
+	object, err := a.carryOut(action)
 	switch kind {
-	case faulttest.KilledAfter:
+	case killedAfter:
 		a.dead = true
 		return nil, errDead
-	case faulttest.LostAfter, faulttest.SlowLost:
+	case lostAfter, slowLost:
 		return nil, errLost
 	}
 	return object, err
@@ -88,7 +87,26 @@ func bindingOf(action ktesting.Action) (*corev1.Binding, bool) {
 	return b, ok
 }
 
-// do carries out a request.
+// carryOut carries out a request: on the real server if there is one, which must answer as the one in memory does.
+func (a *memory) carryOut(action ktesting.Action) (runtime.Object, error) {
+	if a.real == nil {
+		return a.do(action)
+	}
+	resource := action.GetResource().Resource
+	seen := len(a.changes[resource])
+	a.model = true
+	_, want := a.do(action)
+	a.model = false
+	a.changes[resource] = a.changes[resource][:seen]
+	object, err := a.real.do(action)
+	if apierrors.ReasonForError(err) != apierrors.ReasonForError(want) {
+		a.differs(fmt.Sprintf("%s %s %s", action.GetVerb(), resource, action.GetSubresource()), want, err)
+	}
+	a.refresh(resource, action.GetNamespace(), nameOf(action))
+	return object, err
+}
+
+// do carries out a request in memory.
 func (a *memory) do(action ktesting.Action) (runtime.Object, error) {
 	resource, space := action.GetResource().Resource, action.GetNamespace()
 	group := schema.GroupResource{Resource: resource}
@@ -124,7 +142,7 @@ func (a *memory) do(action ktesting.Action) (runtime.Object, error) {
 			if err != nil {
 				return nil, err
 			}
-			if a.refuse[gangName(pod)] {
+			if a.refuse[gangName(pod)] && pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
 				err := apierrors.NewTooManyRequests("budget", 0)
 				err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
 				a.heard("refuse", pod, pod.Spec.NodeName)
@@ -176,17 +194,17 @@ func (a *memory) assign(pod *corev1.Pod, node string) {
 	a.editPod(pod, func(p *corev1.Pod) {
 		p.Spec.NodeName = node
 		p.Status.Conditions = []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now()),
+			Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(a.now()),
 		}}
 	})
 }
 
-// end begins to delete a pod. A pod without a node is gone at once.
+// end begins to delete a pod. A pod without a node is gone at once, as is one that has ended.
 func (a *memory) end(pod *corev1.Pod) {
 	switch {
-	case pod.Spec.NodeName == "":
+	case pod.Spec.NodeName == "" || mirror.Ended(pod):
 		a.dropPod(pod)
 	case pod.DeletionTimestamp == nil:
-		a.editPod(pod, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		a.editPod(pod, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: a.now()} })
 	}
 }

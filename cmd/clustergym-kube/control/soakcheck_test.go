@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
@@ -122,7 +121,7 @@ func (k *invariants) before() {
 	k.bounds, k.stuck, k.begun = orders.amounts, map[string][]*corev1.Pod{}, map[string]bool{}
 	k.offer, k.overdue = int(orders.offer), !w.l.Now().Before(orders.reclaimBy)
 	k.running, k.stopped, k.waiting, k.fresh = map[string]bool{}, map[string]bool{}, nil, map[types.UID]bool{}
-	k.next, k.began, k.rounds = map[string]time.Time{}, time.Now(), w.l.rounds
+	k.next, k.began, k.rounds = map[string]time.Time{}, k.w.now(), w.l.rounds
 	gangs := k.seen()
 	k.unsure = map[types.UID]bool{}
 	for uid := range w.l.bound.doubt {
@@ -214,7 +213,7 @@ func (k *invariants) after() {
 func (k *invariants) old(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
 		return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Status == corev1.ConditionTrue && time.Since(c.LastTransitionTime.Time)+k.w.skew > 2*soakDeadline
+			return c.Status == corev1.ConditionTrue && k.w.now().Sub(c.LastTransitionTime.Time)+k.w.skew > 2*soakDeadline
 		})
 	})
 }
@@ -225,9 +224,9 @@ func (k *invariants) excused(g *wanted) bool {
 		return true
 	}
 	at, was := k.spared[g.key()]
-	if was && time.Since(at) < askBack {
+	if was && k.w.now().Sub(at) < askBack {
 		return true
 	}
 	_, unread := k.w.maps["ns/"+ledgerName]
-	return unread && k.w.maps["ns/"+ledgerName].Data[stopsKey] == faulttest.Ledger
+	return unread && k.w.maps["ns/"+ledgerName].Data[stopsKey] == garbageStops
 }

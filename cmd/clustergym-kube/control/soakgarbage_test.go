@@ -8,19 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/faulttest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
-func (w *world) word() string { return faulttest.Words[w.draw.IntN(len(faulttest.Words))] }
+func (w *world) word() string { return garbageWords[w.draw.IntN(len(garbageWords))] }
 
 // garbagePod creates a pod of nobody for a while, maybe as one of a gang's.
 func (w *world) garbagePod() bool {
 	w.made++
 	pod := crew{space: fmt.Sprint("team-", w.draw.IntN(3)), name: fmt.Sprint("junk", w.made), pods: 1, least: 1, gpus: 1}.list()[0]
 	pod.UID = ""
-	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(w.draw.IntN(200)-100) * time.Hour))
+	pod.CreationTimestamp = metav1.NewTime(w.now().Add(time.Duration(w.draw.IntN(200)-100) * time.Hour))
 	requests := pod.Spec.Containers[0].Resources.Requests
 	switch w.draw.IntN(5) {
 	case 0:
@@ -42,7 +41,9 @@ func (w *world) garbagePod() bool {
 	if w.draw.IntN(3) == 0 {
 		pod.Annotations[mirror.EstimateAnnotation] = w.word()
 	}
-	w.putPod(pod)
+	if !w.putPod(pod) {
+		return false
+	}
 	w.until(20, func() {
 		if now := w.pods[key(pod)]; now != nil {
 			w.dropPod(now)
@@ -87,13 +88,15 @@ func (w *world) garbageNode() bool {
 	}
 	n.Labels = map[string]string{"type": w.word(), mirror.PoolLabel: w.word()}
 	n.Spec.Unschedulable = true // so that its sizes do not attract pods
-	w.putNode(n)
+	if !w.putNode(n) {
+		return false
+	}
 	w.until(20, func() { w.dropNode(n.Name) })
 	return true
 }
 
 func (w *world) garbageLedger() bool {
-	return w.ledgerIs(faulttest.Ledger)
+	return w.ledgerIs(garbageStops)
 }
 
 // ledgerIs replaces the ledger's text for a while; then it is deleted, as the log asks for.
@@ -101,7 +104,7 @@ func (w *world) ledgerIs(text string) bool {
 	name := metav1.ObjectMeta{Namespace: "ns", Name: ledgerName}
 	w.putMap(&corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{stopsKey: text}})
 	w.until(10, func() {
-		if m := w.maps["ns/"+ledgerName]; m != nil && m.Data[stopsKey] == faulttest.Ledger {
+		if m := w.maps["ns/"+ledgerName]; m != nil && m.Data[stopsKey] == garbageStops {
 			w.dropMap("ns/" + ledgerName)
 		}
 	})
@@ -149,7 +152,7 @@ func (w *world) protect() bool {
 		return false
 	}
 	name := w.gangs[w.draw.IntN(len(w.gangs))].key()
-	w.refuse[name] = true
-	w.until(40, func() { delete(w.refuse, name) })
+	w.guard(name, true)
+	w.until(40, func() { w.guard(name, false) })
 	return true
 }

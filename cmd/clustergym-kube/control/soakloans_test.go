@@ -33,7 +33,7 @@ func (w *world) changeOffer() bool {
 	}
 	w.offer, w.by = w.draw.IntN(soakLent+1), time.Time{}
 	if w.draw.IntN(2) == 0 {
-		w.by = time.Now().Add(w.skew + time.Duration(w.draw.IntN(300))*time.Second)
+		w.by = w.now().Add(w.skew + time.Duration(w.draw.IntN(300))*time.Second)
 	}
 	if m := w.maps["ns/"+ControlName]; m != nil && m.Data[modeKey] == "live" {
 		w.putMap(w.orders("live"))

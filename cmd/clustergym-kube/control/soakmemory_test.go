@@ -26,6 +26,10 @@ type memory struct {
 	first   map[types.UID]*corev1.Pod    // pods as they were created
 	uids    int
 	version int
+	now     func() time.Time
+	sleep   func(time.Duration)
+	real    *realServer // which carries out all changes, too; nil for none
+	model   bool        // a request is carried out in memory alone, to compare the answer with that of the real server
 
 	armed *trouble // what shall happen to one of the next requests; nil for nothing
 	hit   func(*trouble)
@@ -38,6 +42,8 @@ type memory struct {
 	// marked and scaled are called for each change of a node and of a Job by a program, before it takes effect.
 	marked func(was, is *corev1.Node)
 	scaled func(is *batchv1.Job)
+	// differs is called for each request that the real server does not answer like the one in memory.
+	differs func(request string, want, got error)
 	// resized is called for each pod whose CPU and memory a program changes, before it takes effect.
 	resized func(was, is *corev1.Pod)
 }
@@ -61,7 +67,7 @@ func newMemory() *memory {
 	return &memory{
 		pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, maps: map[string]*corev1.ConfigMap{},
 		jobs:    map[string]*batchv1.Job{},
-		changes: map[string][]change{}, refuse: map[string]bool{}, first: map[types.UID]*corev1.Pod{},
+		changes: map[string][]change{}, refuse: map[string]bool{}, first: map[types.UID]*corev1.Pod{}, now: time.Now, sleep: time.Sleep,
 	}
 }
 
@@ -76,36 +82,68 @@ func (a *memory) wrote(resource, key string, object runtime.Object) {
 	a.changes[resource] = append(a.changes[resource], change{key, object})
 }
 
-// putPod creates or replaces a pod.
-func (a *memory) putPod(pod *corev1.Pod) {
-	a.version++
-	pod.ResourceVersion = fmt.Sprint(a.version)
-	if pod.UID == "" {
+// stamp gives an object of this server the next version. Those of a real server have theirs.
+func (a *memory) stamp(object metav1.Object) {
+	if a.real == nil || a.model {
+		a.version++
+		object.SetResourceVersion(fmt.Sprint(a.version))
+	}
+}
+
+// through reports whether a change goes through to a real server.
+func (a *memory) through() bool { return a.real != nil && !a.model }
+
+// putPod creates or replaces a pod. It reports whether the server accepts the pod.
+func (a *memory) putPod(pod *corev1.Pod) bool {
+	fresh := pod.UID == ""
+	if a.through() {
+		if pod = a.real.putPod(a.pods[key(pod)], pod); pod == nil {
+			return false
+		}
+	} else if fresh {
 		a.uids++
 		pod.UID = types.UID(fmt.Sprint("uid-", a.uids))
+	}
+	if fresh {
 		a.first[pod.UID] = pod
 	}
+	a.stamp(pod)
 	a.pods[key(pod)] = pod
 	a.wrote("pods", key(pod), pod)
+	return true
 }
 
 // editPod replaces a pod by a copy with a change.
 func (a *memory) editPod(pod *corev1.Pod, edit func(*corev1.Pod)) {
-	pod = a.pods[key(pod)].DeepCopy()
-	edit(pod)
-	a.putPod(pod)
+	is := a.pods[key(pod)].DeepCopy()
+	edit(is)
+	if !a.putPod(is) { // the change has ended it
+		a.forgetPod(pod)
+	}
 }
 
 func (a *memory) dropPod(pod *corev1.Pod) {
+	if a.through() {
+		a.real.dropPod(pod)
+	}
+	a.forgetPod(pod)
+}
+
+func (a *memory) forgetPod(pod *corev1.Pod) {
 	delete(a.pods, key(pod))
 	a.wrote("pods", key(pod), nil)
 }
 
-func (a *memory) putNode(node *corev1.Node) {
-	a.version++
-	node.ResourceVersion = fmt.Sprint(a.version)
+func (a *memory) putNode(node *corev1.Node) bool {
+	if a.through() {
+		if node = a.real.putNode(a.nodes[node.Name], node); node == nil {
+			return false
+		}
+	}
+	a.stamp(node)
 	a.nodes[node.Name] = node
 	a.wrote("nodes", node.Name, node)
+	return true
 }
 
 func (a *memory) editNode(name string, edit func(*corev1.Node)) {
@@ -115,26 +153,53 @@ func (a *memory) editNode(name string, edit func(*corev1.Node)) {
 }
 
 func (a *memory) dropNode(name string) {
+	if a.through() {
+		a.real.dropNode(name)
+	}
 	delete(a.nodes, name)
 	a.wrote("nodes", name, nil)
 }
 
 func (a *memory) putMap(m *corev1.ConfigMap) {
-	a.version++
-	m.ResourceVersion = fmt.Sprint(a.version)
+	if a.through() {
+		m = a.real.putMap(m)
+	}
+	a.stamp(m)
 	a.maps[key(m)] = m
 	a.wrote("configmaps", key(m), m)
 }
 
 func (a *memory) dropMap(key string) {
+	if a.through() {
+		a.real.dropMap(key)
+	}
 	delete(a.maps, key)
 	a.wrote("configmaps", key, nil)
 }
 
 func (a *memory) putJob(j *batchv1.Job) {
-	a.version++
-	j.ResourceVersion = fmt.Sprint(a.version)
+	if a.through() {
+		j = a.real.putJob(j)
+	}
+	a.stamp(j)
 	a.jobs[key(j)] = j
+}
+
+func (a *memory) dropJob(key string) {
+	if j := a.jobs[key]; j != nil && a.through() {
+		a.real.dropJob(j)
+	}
+	delete(a.jobs, key)
+}
+
+// guard lets a disruption budget refuse all evictions of a gang's pods, or no longer.
+func (a *memory) guard(gang string, is bool) {
+	if a.through() {
+		a.real.guard(gang, is)
+	}
+	if delete(a.refuse, gang); is {
+		a.refuse[gang] = true
+	}
 }
 
 // podList returns the pods in the order of their names.

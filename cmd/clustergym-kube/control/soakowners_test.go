@@ -91,7 +91,7 @@ func (w *world) owners(passed time.Duration) {
 	w.gangs = slices.DeleteFunc(w.gangs, func(g *wanted) bool {
 		gone := g.over && len(w.members(g)) == 0
 		if gone {
-			delete(w.jobs, g.key())
+			w.dropJob(g.key())
 		}
 		return gone
 	})
@@ -135,7 +135,7 @@ func (w *world) members(g *wanted) (pods []*corev1.Pod) {
 
 func (w *world) pod(g *wanted, name string) *corev1.Pod {
 	pod := crew{space: g.space, name: g.name, pods: 1, least: g.least, gpus: g.gpus, priority: g.priority}.list()[0]
-	pod.Name, pod.UID, pod.CreationTimestamp = name, "", metav1.NewTime(time.Now())
+	pod.Name, pod.UID, pod.CreationTimestamp = name, "", metav1.NewTime(w.now())
 	pod.Annotations[mirror.EstimateAnnotation] = g.run.String()
 	if j := w.jobs[g.key()]; j != nil {
 		pod.Annotations["clustergym.dev/min-workers"], pod.Annotations[mirror.MaxWorkersAnnotation] = fmt.Sprint(g.least), fmt.Sprint(g.pods)

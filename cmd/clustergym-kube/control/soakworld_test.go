@@ -101,13 +101,21 @@ const (
 	soakSettle   = 20 * time.Second // of reports
 )
 
-func newWorld(t testing.TB, seed uint64, p play) *world {
+func newWorld(t testing.TB, seed uint64, p play, real *realServer) *world {
 	w := &world{
 		memory: newMemory(), t: t, began: time.Now().Add(-time.Hour), draw: rand.New(rand.NewPCG(seed, 23)), play: p, open: 10, counts: map[string]int{},
 		delayed: map[string]int{}, bounds: amountsTexts[0], hindered: map[string]string{},
 	}
+	if real != nil {
+		ahead := time.Duration(0) // of the program's clock: nobody sleeps
+		w.now, w.sleep = func() time.Time { return time.Now().Add(ahead) }, func(d time.Duration) { ahead += d }
+		w.real = real
+	}
 	w.hit = func(x *trouble) { w.count(x.kind) }
 	w.check = newInvariants(w)
+	w.differs = func(request string, want, got error) {
+		w.check.breach("%s: the real API server answers %v, and the one in memory %v", request, got, want)
+	}
 	w.heard, w.asked, w.marked, w.scaled, w.resized = w.check.heard, w.check.asked, w.check.marked, w.check.scaled, w.check.resized
 	for i := range soakNodes {
 		w.putNode(w.node(fmt.Sprint("n", i)))
@@ -151,7 +159,7 @@ func (w *world) restart() {
 	l, err := New(Config{
 		Readings: readings, Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: d,
 		Mirror: reading, GangDeadline: soakDeadline, LossDeadline: soakLoss, Stops: w.play.stops, Across: w.play.across,
-		Log: log, Starvation: time.Hour, Now: func() time.Time { return both(time.Now().Add(w.skew), time.Since(w.began)) },
+		Log: log, Starvation: time.Hour, Now: func() time.Time { return both(w.now().Add(w.skew), w.now().Sub(w.began)) },
 	}, registry)
 	if err != nil {
 		w.t.Fatal(err)
@@ -178,7 +186,7 @@ func (w *world) step(ctx context.Context) {
 		return u.round <= w.round
 	})
 	passed := time.Duration(w.draw.IntN(20_000)) * time.Millisecond
-	time.Sleep(passed)
+	w.sleep(passed)
 	w.kubelets()
 	w.owners(passed)
 	w.watches()

@@ -103,8 +103,8 @@ func (k *invariants) mayDelete(pod *corev1.Pod) {
 	case !half && k.unsure[pod.UID]: // the round has learned that it is bound, and for how long its gang is partly bound
 	case !half:
 		k.breach("pod %s is deleted, and its gang is not partly bound", key(pod))
-	case time.Since(since) < soakDeadline:
-		k.breach("pod %s is deleted after %v of the deadline of %v", key(pod), time.Since(since), soakDeadline)
+	case k.w.now().Sub(since) < soakDeadline:
+		k.breach("pod %s is deleted after %v of the deadline of %v", key(pod), k.w.now().Sub(since), soakDeadline)
 	}
 }
 
@@ -128,10 +128,10 @@ func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
 	}
 	refused, was := k.spared[name]
 	if verb == "refuse" && !k.w.lost {
-		k.spared[name] = time.Now()
+		k.spared[name] = k.w.now()
 	}
 	if half {
-		if took := time.Since(k.early[name]); took < soakLoss {
+		if took := k.w.now().Sub(k.early[name]); took < soakLoss {
 			k.breach("pod %s is evicted after %v of the deadline of %v", key(pod), took, soakLoss)
 		}
 		return
@@ -140,7 +140,7 @@ func (k *invariants) mayEvict(verb string, pod *corev1.Pod) {
 		return
 	}
 	k.stopped[name] = true
-	now := time.Now()
+	now := k.w.now()
 	k.stops = append(slices.DeleteFunc(k.stops, func(at time.Time) bool { return now.Sub(at) >= time.Hour }), now)
 	switch {
 	case !k.running[name] && !k.completed(name):

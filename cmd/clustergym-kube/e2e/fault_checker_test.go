@@ -30,23 +30,19 @@ type checker struct {
 	t testing.TB
 	c *kubetest.Cluster
 
-	mu       sync.Mutex
-	pods     map[types.UID]*corev1.Pod // existing pods
-	node     map[types.UID]string      // the node to which each pod was ever bound
-	room     map[string]int64          // GPUs of each node
-	excused  map[string]time.Time      // when a rival bound to a node, unaware of bindings in progress
-	need     map[string]int            // pods that must run together, by gang: namespace/name
-	half     map[string]time.Time      // since when a gang is partly bound, on the checker's clock
-	mine     map[types.UID]bool        // pods that the test has deleted
-	gone     map[types.UID]string      // names of pods that others have deleted or are deleting
-	left     map[string]bool           // names of pods that are gone: namespace/name
-	worst    time.Duration             // longest time for which a gang was partly bound
-	stopped  time.Duration             // total time for which the clock was frozen before
-	since    time.Time                 // since when the clock is frozen; zero if it runs
-	faults   []string
-	onChange func()                                   // called after every event, without the lock; may be nil
-	onPod    func(was, pod *corev1.Pod, deleted bool) // called with each event, with the lock; was is nil for a new pod; may be nil
-	ownRules bool                                     // onPod checks how much nodes hold and for how long gangs are partly bound
+	mu      sync.Mutex
+	pods    map[types.UID]*corev1.Pod // existing pods
+	node    map[types.UID]string      // the node to which each pod was ever bound
+	room    map[string]int64          // GPUs of each node
+	excused map[string]time.Time      // when a rival bound to a node, unaware of bindings in progress
+	need    map[string]int            // pods that must run together, by gang: namespace/name
+	half    map[string]time.Time      // since when a gang is partly bound, on the checker's clock
+	mine    map[types.UID]bool        // pods that the test has deleted
+	gone    map[types.UID]string      // names of pods that others have deleted or are deleting
+	worst   time.Duration             // longest time for which a gang was partly bound
+	stopped time.Duration             // total time for which the clock was frozen before
+	since   time.Time                 // since when the clock is frozen; zero if it runs
+	faults  []string
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -58,7 +54,7 @@ func check(t testing.TB, c *kubetest.Cluster) *checker {
 	k := &checker{
 		t: t, c: c, pods: map[types.UID]*corev1.Pod{}, node: map[types.UID]string{}, room: map[string]int64{},
 		excused: map[string]time.Time{}, need: map[string]int{}, half: map[string]time.Time{}, mine: map[types.UID]bool{},
-		gone: map[types.UID]string{}, left: map[string]bool{}, done: make(chan struct{}),
+		gone: map[types.UID]string{}, done: make(chan struct{}),
 	}
 	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // logs of an earlier run, if artefacts are kept
 		old, err := filepath.Glob(filepath.Join(c.Logs, name+"*.log"))
@@ -145,6 +141,7 @@ func (k *checker) relist(pods []corev1.Pod) {
 // see processes one event.
 func (k *checker) see(pod *corev1.Pod, deleted bool) {
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	name := pod.Namespace + "/" + pod.Name
 	if node := pod.Spec.NodeName; node != "" {
 		if was := k.node[pod.UID]; was != "" && was != node {
@@ -152,30 +149,20 @@ func (k *checker) see(pod *corev1.Pod, deleted bool) {
 		}
 		k.node[pod.UID] = node
 	}
-	was := k.pods[pod.UID]
 	if (deleted || pod.DeletionTimestamp != nil) && !k.mine[pod.UID] {
 		k.gone[pod.UID] = name
 	}
 	if deleted {
 		delete(k.pods, pod.UID)
-		k.left[name] = true
 	} else {
 		k.pods[pod.UID] = pod
 	}
-	if node := pod.Spec.NodeName; node != "" && !k.ownRules {
+	if node := pod.Spec.NodeName; node != "" {
 		if held := k.held(node); held > k.room[node] && time.Since(k.excused[node]) > 3*time.Second {
 			k.fault("node %s holds %d GPUs of %d with pod %s", node, held, k.room[node], name)
 		}
 	}
 	k.whole(gangOf(pod))
-	if k.onPod != nil {
-		k.onPod(was, pod, deleted)
-	}
-	changed := k.onChange
-	k.mu.Unlock()
-	if changed != nil {
-		changed()
-	}
 }
 
 func (k *checker) fault(format string, args ...any) {

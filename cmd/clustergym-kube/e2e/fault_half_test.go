@@ -42,7 +42,7 @@ func (k *checker) members(gang string) (bound, need int) {
 func (k *checker) over(gang string, since time.Time) {
 	took := time.Now().Add(-k.still()).Sub(since)
 	k.worst = max(k.worst, took)
-	if took > gangDeadline+gangSlack && !k.ownRules {
+	if took > gangDeadline+gangSlack {
 		k.fault("gang %s was bound in part for %v, want at most %v and some", gang, took.Round(time.Millisecond), gangDeadline)
 	}
 }

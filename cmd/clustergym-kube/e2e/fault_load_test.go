@@ -42,7 +42,6 @@ type load struct {
 	every time.Duration // time between two new gangs
 	run   string        // how long their pods run
 	draw  *rand.Rand
-	vary  func(*madeGang) // may change a new gang, and what its pods are like; may be nil
 
 	mu    sync.Mutex
 	gangs []*madeGang
@@ -53,12 +52,7 @@ type load struct {
 // madeGang is a gang as load wants it to be.
 type madeGang struct {
 	name       string
-	space      string // namespace
 	native     bool
-	edit       func(*corev1.Pod) // may change each pod; may be nil
-	together   time.Duration     // how long all pods must run at the same time, then they succeed; 0: as run says
-	since      time.Time         // since when all of them run
-	again      map[int]int       // how often each of its pods was created again with another name
 	pods, gpus int
 	run        string
 	grouped    bool // the group's object exists
@@ -87,11 +81,8 @@ func (l *load) start() {
 func (l *load) add(name string, pods, gpus int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := &madeGang{name: name, space: "default", native: len(l.gangs)%3 == 0, pods: pods, gpus: gpus, run: l.run}
-	if l.vary != nil {
-		l.vary(g)
-	}
-	l.k.expect(g.space+"/"+name, g.pods)
+	g := &madeGang{name: name, native: len(l.gangs)%3 == 0, pods: pods, gpus: gpus, run: l.run}
+	l.k.expect("default/"+name, g.pods)
 	l.gangs = append(l.gangs, g)
 }
 
@@ -114,15 +105,12 @@ func (l *load) tend(ctx context.Context) {
 	l.mu.Unlock()
 	for _, g := range open {
 		there, succeeded := map[string]bool{}, 0
-		pods := l.k.list(func(pod *corev1.Pod) bool { return gangOf(pod) == g.space+"/"+g.name })
+		pods := l.k.list(func(pod *corev1.Pod) bool { return gangOf(pod) == "default/"+g.name })
 		for _, pod := range pods {
 			there[pod.Name] = true
 			if pod.Status.Phase == corev1.PodSucceeded {
 				succeeded++
 			}
-		}
-		if g.together > 0 {
-			l.own(ctx, g, pods)
 		}
 		if succeeded == g.pods {
 			l.mu.Lock()
@@ -131,7 +119,7 @@ func (l *load) tend(ctx context.Context) {
 			continue
 		}
 		if g.native && !g.grouped {
-			_, err := l.k.c.Client.SchedulingV1alpha2().PodGroups(g.space).Create(ctx, &schedulingv1alpha2.PodGroup{
+			_, err := l.k.c.Client.SchedulingV1alpha2().PodGroups("default").Create(ctx, &schedulingv1alpha2.PodGroup{
 				ObjectMeta: metav1.ObjectMeta{Name: g.name},
 				Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
 					Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(g.pods)},
@@ -147,11 +135,7 @@ func (l *load) tend(ctx context.Context) {
 			if there[pod.Name] {
 				continue
 			}
-			if g.together > 0 && l.k.hasLeft(pod) {
-				g.again[i]++
-				pod = g.pod(i)
-			}
-			if _, err := l.k.c.Client.CoreV1().Pods(g.space).Create(ctx, pod, metav1.CreateOptions{}); err != nil &&
+			if _, err := l.k.c.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil &&
 				!apierrors.IsAlreadyExists(err) {
 				return
 			}
@@ -160,12 +144,9 @@ func (l *load) tend(ctx context.Context) {
 }
 
 func (g *madeGang) pod(i int) *corev1.Pod {
-	pod := kubetest.Pod(g.space, fmt.Sprintf("%s-%d", g.name, i), g.gpus)
+	pod := kubetest.Pod("default", fmt.Sprintf("%s-%d", g.name, i), g.gpus)
 	pod.Labels = map[string]string{"kubetest/gang": g.name}
 	pod.Annotations = map[string]string{"clustergym.dev/estimate": "1m"}
-	if n := g.again[i]; n > 0 {
-		pod.Name += fmt.Sprint("-", n)
-	}
 	if g.run != "" {
 		pod.Annotations[kubetest.RunFor] = g.run
 	}
@@ -174,9 +155,6 @@ func (g *madeGang) pod(i int) *corev1.Pod {
 	} else {
 		pod.Labels["scheduling.x-k8s.io/pod-group"] = g.name
 		pod.Annotations["clustergym.dev/min-member"] = fmt.Sprint(g.pods)
-	}
-	if g.edit != nil {
-		g.edit(pod)
 	}
 	return pod
 }

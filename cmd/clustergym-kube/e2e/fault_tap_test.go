@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"log"
@@ -30,27 +28,11 @@ import (
 type tap struct {
 	kubeconfig string // for the program
 
-	mu      sync.Mutex
-	asked   []request
-	before  func(kind, path string) // called before a write is passed on, without the lock; may be nil
-	after   func(kind, path string) // called after the write, before the program gets the answer
-	through through                 // decides what becomes of a request; nil: it is passed on
+	mu     sync.Mutex
+	asked  []request
+	before func(kind, path string) // called before a write is passed on, without the lock; may be nil
+	after  func(kind, path string) // called after the write, before the program gets the answer
 }
-
-// through gets a request of the program. The function pass sends it to the server, and the server's answer to the program.
-type through func(c *call, w http.ResponseWriter, pass func(http.ResponseWriter))
-
-// call is a request that arrives at a tap with a function through.
-type call struct {
-	tap      *tap
-	kind     string // see kindOf
-	read     *http.Request
-	body     []byte         // of a write
-	answered func(code int) // called with the server's answer, before the program gets it; may be nil
-}
-
-// callKey is the key of a request's call in its context.
-type callKey struct{}
 
 // request is a request of the program.
 type request struct {
@@ -77,9 +59,6 @@ func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config)
 		ErrorLog: log.New(io.Discard, "", 0), // discards errors of killed programs
 		ModifyResponse: func(r *http.Response) error {
 			p.note(kindOf(r.Request.Method, r.Request.URL.Path), r.Request.URL.Path, r.StatusCode)
-			if c, ok := r.Request.Context().Value(callKey{}).(*call); ok && c.answered != nil {
-				c.answered(r.StatusCode)
-			}
 			return nil
 		},
 		// The program finds the connection closed, as it would without the proxy.
@@ -88,26 +67,12 @@ func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind := kindOf(r.Method, r.URL.Path)
 		p.mu.Lock()
-		before, through := p.before, p.through
+		before := p.before
 		p.mu.Unlock()
 		if before != nil && kind != "" {
 			before(kind, r.URL.Path)
 		}
-		if through == nil {
-			proxy.ServeHTTP(w, r)
-			return
-		}
-		c := &call{tap: p, kind: kind, read: r}
-		if kind != "" {
-			var err error
-			if c.body, err = io.ReadAll(r.Body); err != nil {
-				panic(http.ErrAbortHandler) // the program was killed
-			}
-			r.Body = io.NopCloser(bytes.NewReader(c.body))
-		}
-		through(c, w, func(w http.ResponseWriter) {
-			proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
-		})
+		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { _ = server.Config.Close() }) // does not wait for open watches
 	k := clientcmdapi.NewConfig()
