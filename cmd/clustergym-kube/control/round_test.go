@@ -80,7 +80,6 @@ func (g crew) list() (all []*corev1.Pod) {
 				SchedulerName: "clustergym", Priority: &g.priority, NodeSelector: g.selector,
 				Containers: []corev1.Container{{Name: "c", Image: "c", Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{gpu: *resource.NewQuantity(g.gpus, resource.DecimalSI)},
-					Limits:   corev1.ResourceList{gpu: *resource.NewQuantity(g.gpus, resource.DecimalSI)},
 				}}},
 			},
 		}

@@ -57,14 +57,22 @@ func (s *realServer) must(err error) bool {
 
 // putPod creates a pod, or makes of the pod was what it is to be. It returns the pod as it is then, or nil if it is refused or gone.
 func (s *realServer) putPod(was, is *corev1.Pod) *corev1.Pod {
-	pods, done := s.CoreV1().Pods(is.Namespace), is
-	var err error
+	pods := s.CoreV1().Pods(is.Namespace)
 	if is.UID == "" {
 		is = is.DeepCopy()
+		for i := range is.Spec.Containers { // of GPUs a limit is needed
+			of := &is.Spec.Containers[i].Resources
+			if n, has := of.Requests[gpu]; has {
+				if of.Limits == nil {
+					of.Limits = corev1.ResourceList{}
+				}
+				of.Limits[gpu] = n
+			}
+		}
 		if is.Spec.Priority != nil {
 			is.Spec.PriorityClassName, is.Spec.Priority = fmt.Sprint("class-", *is.Spec.Priority), nil
 		}
-		done, err = pods.Create(s.ctx, is, metav1.CreateOptions{})
+		done, err := pods.Create(s.ctx, is, metav1.CreateOptions{})
 		if !s.must(err) {
 			return nil
 		}
@@ -75,20 +83,21 @@ func (s *realServer) putPod(was, is *corev1.Pod) *corev1.Pod {
 	if !maps.Equal(was.Annotations, is.Annotations) {
 		edited := was.DeepCopy()
 		edited.ResourceVersion, edited.Annotations = "", is.Annotations
-		_, err = pods.Update(s.ctx, edited, metav1.UpdateOptions{})
+		_, err := pods.Update(s.ctx, edited, metav1.UpdateOptions{})
 		s.must(err)
 	}
 	if was.Spec.NodeName != is.Spec.NodeName {
 		to := corev1.ObjectReference{Kind: "Node", Name: is.Spec.NodeName}
 		s.must(pods.Bind(s.ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: is.Name, UID: is.UID}, Target: to}, metav1.CreateOptions{}))
 	} else if !equality.Semantic.DeepEqual(was.Status, is.Status) {
-		_, err = pods.UpdateStatus(s.ctx, is, metav1.UpdateOptions{})
+		_, err := pods.UpdateStatus(s.ctx, is, metav1.UpdateOptions{})
 		s.must(err)
 	}
 	if was.DeletionTimestamp == nil && is.DeletionTimestamp != nil {
 		s.must(pods.Delete(s.ctx, is.Name, metav1.DeleteOptions{}))
 	}
-	if done, err = pods.Get(s.ctx, is.Name, metav1.GetOptions{}); !s.must(err) {
+	done, err := pods.Get(s.ctx, is.Name, metav1.GetOptions{})
+	if !s.must(err) {
 		return nil
 	}
 	return done

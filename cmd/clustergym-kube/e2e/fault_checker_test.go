@@ -34,11 +34,11 @@ type checker struct {
 	pods    map[types.UID]*corev1.Pod // existing pods
 	node    map[types.UID]string      // the node to which each pod was ever bound
 	room    map[string]int64          // GPUs of each node
-	excused map[string]time.Time      // when a rival bound to a node, unaware of bindings in progress
 	need    map[string]int            // pods that must run together, by gang: namespace/name
 	half    map[string]time.Time      // since when a gang is partly bound, on the checker's clock
 	mine    map[types.UID]bool        // pods that the test has deleted
 	gone    map[types.UID]string      // names of pods that others have deleted or are deleting
+	lives   map[string]*life          // when gangs came as far as that
 	worst   time.Duration             // longest time for which a gang was partly bound
 	stopped time.Duration             // total time for which the clock was frozen before
 	since   time.Time                 // since when the clock is frozen; zero if it runs
@@ -53,8 +53,8 @@ func check(t testing.TB, c *kubetest.Cluster) *checker {
 	t.Helper()
 	k := &checker{
 		t: t, c: c, pods: map[types.UID]*corev1.Pod{}, node: map[types.UID]string{}, room: map[string]int64{},
-		excused: map[string]time.Time{}, need: map[string]int{}, half: map[string]time.Time{}, mine: map[types.UID]bool{},
-		gone: map[types.UID]string{}, done: make(chan struct{}),
+		need: map[string]int{}, half: map[string]time.Time{}, mine: map[types.UID]bool{},
+		gone: map[types.UID]string{}, lives: map[string]*life{}, done: make(chan struct{}),
 	}
 	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // logs of an earlier run, if artefacts are kept
 		old, err := filepath.Glob(filepath.Join(c.Logs, name+"*.log"))
@@ -149,6 +149,7 @@ func (k *checker) see(pod *corev1.Pod, deleted bool) {
 		}
 		k.node[pod.UID] = node
 	}
+	k.live(k.pods[pod.UID], pod)
 	if (deleted || pod.DeletionTimestamp != nil) && !k.mine[pod.UID] {
 		k.gone[pod.UID] = name
 	}
@@ -158,11 +159,33 @@ func (k *checker) see(pod *corev1.Pod, deleted bool) {
 		k.pods[pod.UID] = pod
 	}
 	if node := pod.Spec.NodeName; node != "" {
-		if held := k.held(node); held > k.room[node] && time.Since(k.excused[node]) > 3*time.Second {
+		if held := k.held(node); held > k.room[node] {
 			k.fault("node %s holds %d GPUs of %d with pod %s", node, held, k.room[node], name)
 		}
 	}
 	k.whole(gangOf(pod))
+}
+
+// life is when the last pod of a gang was created, bound and had succeeded.
+type life struct{ made, bound, ended time.Time }
+
+// live notes how far a gang has come with the new state of a pod; was is nil for a new pod.
+func (k *checker) live(was, pod *corev1.Pod) {
+	now, name := time.Now(), gangOf(pod)
+	x := k.lives[name]
+	if x == nil {
+		x = &life{}
+		k.lives[name] = x
+	}
+	if was == nil {
+		was, x.made = &corev1.Pod{}, now
+	}
+	if pod.Spec.NodeName != "" && was.Spec.NodeName == "" {
+		x.bound = now
+	}
+	if kubetest.Succeeded(pod) && !kubetest.Succeeded(was) {
+		x.ended = now
+	}
 }
 
 func (k *checker) fault(format string, args ...any) {
@@ -187,18 +210,73 @@ func gpusOf(pod *corev1.Pod) int64 {
 // gangOf returns the gang of a pod that a test created, as namespace/name.
 func gangOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels["kubetest/gang"] }
 
+// whole notes in the checker's map since at which instant a gang became partly bound: some of its pods are bound, others are
+// missing. A pod that has succeeded does not count as missing.
+func (k *checker) whole(gang string) {
+	bound, need := k.members(gang)
+	if k.need[gang] == 0 {
+		return
+	}
+	since, was := k.half[gang]
+	switch half := bound > 0 && bound < need; {
+	case half && !was:
+		k.half[gang] = time.Now().Add(-k.still())
+	case !half && was:
+		k.over(gang, since)
+		delete(k.half, gang)
+	}
+}
+
+// members returns how many pods of a gang are bound, and how many have to be.
+func (k *checker) members(gang string) (bound, need int) {
+	need = k.need[gang]
+	for _, pod := range k.pods {
+		switch {
+		case gangOf(pod) != gang || pod.DeletionTimestamp != nil:
+		case mirror.Ended(pod):
+			need--
+		case pod.Spec.NodeName != "":
+			bound++
+		}
+	}
+	return bound, need
+}
+
+// still returns for how long the checker's clock was frozen in total.
+func (k *checker) still() time.Duration {
+	if k.since.IsZero() {
+		return k.stopped
+	}
+	return k.stopped + time.Since(k.since)
+}
+
+// freeze stops the checker's clock while no program can complete a partly bound gang. thaw starts the clock again.
+func (k *checker) freeze() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.since = time.Now()
+}
+
+func (k *checker) thaw() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped, k.since = k.still(), time.Time{}
+}
+
+// over records how long a gang was partly bound.
+func (k *checker) over(gang string, since time.Time) {
+	took := time.Now().Add(-k.still()).Sub(since)
+	k.worst = max(k.worst, took)
+	if took > gangDeadline+gangSlack {
+		k.fault("gang %s was bound in part for %v, want at most %v and some", gang, took.Round(time.Millisecond), gangDeadline)
+	}
+}
+
 // expect sets how many pods of a gang must run together.
 func (k *checker) expect(gang string, need int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.need[gang] = need
-}
-
-// excuse notes that a rival binds to a node, unaware of bindings in progress.
-func (k *checker) excuse(node string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.excused[node] = time.Now()
 }
 
 // delete deletes a pod and notes that the test did so.

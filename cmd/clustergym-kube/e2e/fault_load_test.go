@@ -193,23 +193,6 @@ func withNodes(t testing.TB, nodes int) *kubetest.Cluster {
 	return c
 }
 
-// foreign runs a pod of another scheduler on a node. The pod must stay, like every pod that the test does not delete.
-func foreign(t testing.TB, c *kubetest.Cluster, node string, gpus int) {
-	t.Helper()
-	pod := kubetest.Pod("default", "foreign", gpus)
-	pod.Spec.SchedulerName, pod.Spec.NodeName = "other", node
-	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.Await("the other scheduler's pod to run", func(ctx context.Context) error {
-		pod, err := c.Client.CoreV1().Pods("default").Get(ctx, "foreign", metav1.GetOptions{})
-		if err == nil && !kubetest.Running(pod) {
-			err = fmt.Errorf("it does not")
-		}
-		return err
-	})
-}
-
 // live returns the program's flags for fault tests.
 func live(flags ...string) []string {
 	return append([]string{"--mode=live", "--policy=fjf", "--gang-deadline=" + gangDeadline.String(), "--verbose"}, flags...)

@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -160,25 +161,26 @@ func (p *tap) writes() (writes, reads int) {
 	return writes, reads
 }
 
-// tally is a table of a test's counts.
-type tally struct {
-	name string
-	rows [][2]string
-}
-
-func (x *tally) row(what string, value any) {
-	x.rows = append(x.rows, [2]string{what, fmt.Sprint(value)})
-}
-
-// log prints the table.
-func (x *tally) log(t testing.TB) {
-	t.Helper()
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n", x.name)
-	for _, row := range x.rows {
-		fmt.Fprintf(&text, "  %-46s %s\n", row[0], row[1])
+// refused returns the number of writes of a kind that were answered with the HTTP code.
+func (p *tap) refused(kind string, code int) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.asked {
+		if r.kind == kind && r.code == code {
+			n++
+		}
 	}
-	t.Log(text.String())
+	return n
+}
+
+// acts returns the times of successful bindings and deletions.
+func (p *tap) acts() (at []time.Time) {
+	for _, r := range p.done() {
+		if r.kind == "bind" || r.kind == "evict" || r.kind == "delete pods" {
+			at = append(at, r.at)
+		}
+	}
+	return at
 }
 
 // logged returns the lines with the message in all logs of the cluster's programs whose names begin with prefix.
@@ -203,11 +205,63 @@ func logged(t testing.TB, c *kubetest.Cluster, prefix, message string) (lines []
 	return lines
 }
 
-// quantile returns the q-quantile of durations.
-func quantile(all []time.Duration, q float64) time.Duration {
-	if len(all) == 0 {
-		return 0
+// number returns the value of a metric.
+func (s *scheduler) number(t testing.TB, name string) int {
+	t.Helper()
+	text := s.metric(t, name)
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("metric %s is %q", name, text)
 	}
-	all = slices.SortedFunc(slices.Values(all), cmp.Compare)
-	return all[int(q*float64(len(all)-1))].Round(time.Millisecond)
+	return int(n)
+}
+
+func (s *scheduler) boundGangs(t testing.TB) int {
+	t.Helper()
+	return s.number(t, `clustergym_kube_bound_total{what="gangs"}`)
+}
+
+// moreThan returns a function for Await that waits until more than n gangs were bound.
+func (s *scheduler) moreThan(t testing.TB, n int) func(context.Context) error {
+	return func(context.Context) error {
+		if now := s.boundGangs(t); now <= n {
+			return fmt.Errorf("%d gangs were bound, want more than %d", now, n)
+		}
+		return nil
+	}
+}
+
+// sayDeleted returns the names of the pods that the programs have deleted or evicted according to their logs, sorted; a name
+// occurs as often as it was deleted.
+func sayDeleted(t testing.TB, k *checker, prefix string) (names []string) {
+	t.Helper()
+	for _, message := range []string{"delete", "evict"} {
+		for _, line := range logged(t, k.c, prefix, message) {
+			pod, _ := field(line, "pod")
+			names = append(names, pod)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// explained checks that the programs' logs explain each pod that was deleted. A pod of a gang that a log reports as given up counts
+// as explained, because the program may have been killed before it logged the deletion.
+func (k *checker) explained(t testing.TB, prefix string) {
+	t.Helper()
+	said := sayDeleted(t, k, prefix)
+	meant := map[string]bool{}
+	for _, line := range logged(t, k.c, prefix, "gang given up") {
+		gang, _ := field(line, "gang")
+		meant[gang] = true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range k.gone {
+		if at := slices.Index(said, name); at >= 0 {
+			said = slices.Delete(said, at, at+1)
+		} else if !meant[name[:max(0, len(name)-2)]] { // pods are named GANG-0 to GANG-9
+			t.Errorf("pod %s was deleted, and nobody says why", name)
+		}
+	}
 }

@@ -3,113 +3,118 @@ package e2e
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/sharedtest"
+	"github.com/clustergym/clustergym/internal/table"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 var replayFlag = flag.String("window", "short", "what TestReplay replays: short, for a minute, or long, for ten")
 
+// replayWindow defines what is replayed, how much faster, and on how many nodes of nodeGPUs GPUs.
+type replayWindow struct {
+	start, count int           // range of the trace's arrivals
+	longest      time.Duration // longer run times are cut to it
+	load         float64       // arrivals are compressed to this load; 0 keeps them
+	nodes        int
+	speed        int
+}
+
 // replayWindows are the windows that can be replayed. On 800 GPUs no 300 consecutive jobs of the traces, cut to 6 h, have to wait
 // at their original rate. So the long window has its arrivals compressed to the given load.
 var replayWindows = map[string]replayWindow{
-	"short": {start: 3880, count: 40, longest: time.Hour, seed: 7, most: 48, nodes: 10, speed: 75},
-	"long":  {start: 9640, count: 300, longest: 6 * time.Hour, load: 1.75, seed: 1, most: 160, nodes: 100, speed: 50},
+	"short": {start: 3880, count: 40, longest: time.Hour, nodes: 10, speed: 75},
+	"long":  {start: 9640, count: 300, longest: 6 * time.Hour, load: 1.75, nodes: 100, speed: 50},
 }
 
 const (
-	replayPolicy       = "released"
-	replayGangDeadline = time.Minute // the program's default
+	nodeGPUs     = 8
+	replayPolicy = "released"
+	replayFile   = "traces/helios-venus-2020-06/helios_data_training.csv.gz"
+	// Without the traces the jobs are generated, with a load that keeps the GPUs contended.
+	generatedLoad = 4
 )
 
 // TestReplay replays a window of a real trace on a cluster. It checks that every gang is bound completely and ends, that no node
 // is overcommitted, and that replaying the logged decisions gives the same decisions. It logs the schedule beside the
-// simulator's.
+// simulator's, and beside that of the jobs as they were in the cluster.
 func TestReplay(t *testing.T) {
 	w, ok := replayWindows[*replayFlag]
 	if !ok {
 		t.Fatalf("-window=%s, want short or long", *replayFlag)
 	}
-	of, jobs := w.gangs(t)
-	predicted := predict(t, replayPolicy, w.nodes, simulated(jobs))
-
-	c := kubetest.Start(t, kubetest.Options{NativeGroups: true})
-	c.KWOK(w.nodes)
+	jobs := w.jobs(t)
+	predicted := w.predict(t, jobs)
+	c := withNodes(t, w.nodes)
+	k := check(t, c)
 	decisions := filepath.Join(c.Logs, "decisions.jsonl")
-	s := run(t, c, "clustergym-kube", "--mode=live", "--policy="+replayPolicy, "--decision-log="+decisions,
-		"--gang-deadline="+replayGangDeadline.String())
-	watch := watchGangs(t, c, metav1.NamespaceDefault, jobs, nil)
-	t.Logf("%s: it will take %v", of, predicted.makespan().Round(time.Second))
-
+	s := run(t, c, "scheduler", "--mode=live", "--policy="+replayPolicy, "--decision-log="+decisions)
 	began := time.Now()
 	for i := range jobs {
-		select {
-		case <-time.After(time.Until(began.Add(jobs[i].Submit))):
-		case <-s.Ended():
-			t.Fatal("the scheduler has ended")
+		time.Sleep(time.Until(began.Add(jobs[i].Submit)))
+		g := gangOfJob(&jobs[i])
+		k.expect("default/"+g.Name, g.Pods)
+		c.GangPods(g)
+	}
+	for deadline := began.Add(2*predicted.span() + 2*time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		left := k.list(func(pod *corev1.Pod) bool { return !kubetest.Succeeded(pod) })
+		if len(left) == 0 {
+			break
 		}
-		c.GangPods(jobs[i].gang())
+		if time.Now().After(deadline) || s.ExitCode() != -1 {
+			t.Fatalf("%d pods have not ended, among them %s", len(left), left[0].Name)
+		}
 	}
-	select {
-	case <-watch.done:
-	case <-s.Ended():
-		t.Error("the scheduler has ended")
-	case <-time.After(2*predicted.makespan() + 2*time.Minute):
-		t.Error("it takes far longer than it should")
+	k.finish()
+	if gone := k.deleted(); len(gone) > 0 {
+		t.Errorf("pods %v were deleted", gone)
 	}
-	lives := watch.close(t)
-	stopped, given := s.metric(t, `clustergym_kube_stopped_total{why="policy"}`), s.metric(t, "clustergym_kube_gangs_given_up_total")
-	counted := s.counts(t)
-	if t.Failed() {
-		return
+	for _, name := range []string{`clustergym_kube_stopped_total{why="policy"}`, "clustergym_kube_gangs_given_up_total"} {
+		if got := s.metric(t, name); got != "0" {
+			t.Errorf("%s is %s, want 0", name, got)
+		}
 	}
-	if stopped != "0" || given != "0" {
-		t.Errorf("%q gangs were stopped and %q given up, want none", stopped, given)
+	seen, asMeasured := k.lived(jobs, began)
+	var text strings.Builder
+	rows := [][]string{{"seconds of the trace", "makespan", "mean JCT", "mean wait"}}
+	for _, x := range []struct {
+		what string
+		*prediction
+	}{{"cluster", seen}, {"simulator", predicted}, {"simulator, of jobs as measured", w.predict(t, asMeasured)}} {
+		row := []string{x.what}
+		for _, d := range []time.Duration{x.span(), x.mean(x.ends), x.mean(x.starts)} {
+			row = append(row, fmt.Sprintf("%.0f", d.Seconds()*float64(w.speed)))
+		}
+		rows = append(rows, row)
 	}
-	longest := time.Duration(0)
-	for i := range lives {
-		longest = max(longest, lives[i].bound.Sub(lives[i].first))
-	}
-	if longest > replayGangDeadline {
-		t.Errorf("a gang was bound in part for %v, want %v at most", longest, replayGangDeadline)
-	}
-
-	r := replayed{window: w, jobs: jobs, lives: lives, began: began, predicted: predicted}
-	r.measured = predict(t, replayPolicy, w.nodes, r.asMeasured())
-	t.Logf("%s\n%s%s\nfrom a gang's first pod bound to its last: %v at most; %s", of, r.table(), r.parts(),
-		longest.Round(time.Millisecond), counted)
-
+	table.Text(&text, 1, rows)
+	t.Logf("%d jobs\n%s%s rounds done, %s not in full; partly bound for %v at most", len(jobs), &text,
+		s.metric(t, `clustergym_kube_rounds_total{result="done"}`), s.metric(t, `clustergym_kube_rounds_total{result="failed"}`), k.worst)
 	if err := s.Signal(syscall.SIGTERM); err != nil { // so that the log is complete
 		t.Fatal(err)
 	}
 	<-s.Ended()
-	again := decideAgain(t, decisions)
-	if again.Decisions == 0 || again.Same != again.Decisions || again.Others > 0 {
-		t.Errorf("of %d decisions %d are the same when they are made again, %d differ, %d fail, %d were by another policy: %s",
-			again.Decisions, again.Same, again.Differ, again.Failed, again.Others, again.Lines)
-	}
-	t.Logf("decisions made again from their snapshots, offline: %d, the same: %d", again.Decisions, again.Same)
+	decideAgain(t, decisions)
 }
 
-// replayedLog is the output of clustergym serve replay for a decision log.
-type replayedLog struct {
-	Decisions int             `json:"decisions"`
-	Same      int             `json:"same"`
-	Differ    int             `json:"differ"`
-	Failed    int             `json:"failed"`
-	Others    int             `json:"other_digest"`
-	Lines     json.RawMessage `json:"lines"`
-}
-
-// decideAgain replays the decisions of a log with clustergym serve replay, as users do.
-func decideAgain(t *testing.T, log string) (out replayedLog) {
+// decideAgain checks that clustergym serve replay, as users run it, makes all decisions of a log again.
+func decideAgain(t *testing.T, log string) {
 	t.Helper()
 	path, err := clustergym()
 	if err != nil {
@@ -118,8 +123,169 @@ func decideAgain(t *testing.T, log string) (out replayedLog) {
 	cmd := exec.Command(path, "serve", "replay", "--json", "--log", log)
 	cmd.Stderr = os.Stderr
 	text, failed := cmd.Output() // fails if decisions differ, and prints which
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatalf("clustergym serve replay: %v, %v, it prints %q", failed, err, text)
+	var out struct{ Decisions, Same int }
+	if err := json.Unmarshal(text, &out); err != nil || out.Decisions == 0 || out.Same != out.Decisions {
+		t.Errorf("of %d decisions %d are the same when they are made again: %v, %v\n%s", out.Decisions, out.Same, failed, err, text)
+	}
+	t.Logf("decisions made again from their snapshots, offline: %d, the same: %d", out.Decisions, out.Same)
+}
+
+// jobs returns the jobs of the window in order of arrival, on the cluster's clock. If the traces are missing it generates the jobs,
+// or fails if CI=true.
+func (w *replayWindow) jobs(t *testing.T) (jobs []trace.Job) {
+	t.Helper()
+	all, spec, load := trace.Workload{}, trace.WindowSpec{Count: w.count, MaxDuration: w.longest}, w.load
+	var err error
+	if _, there := sharedtest.Find(); there || os.Getenv("CI") == "true" {
+		all, err = trace.Read(filepath.Join(sharedtest.Dir(t), replayFile), trace.Options{Format: trace.Helios})
+		spec.Start = w.start
+	} else {
+		all, err = trace.Generate(trace.Default(), w.count, 7)
+		spec.MaxGPUs, load = int32(w.nodes*nodeGPUs/2), generatedLoad
+	}
+	if err == nil {
+		all, err = trace.Window(all, spec)
+	}
+	if err == nil && load > 0 {
+		all, err = all.Rescale(load, w.nodes*nodeGPUs)
+	}
+	if err == nil {
+		err = (trace.Estimates{Kind: trace.Oracle}).Apply(all.Jobs, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	speed := time.Duration(w.speed)
+	for _, i := range all.Arrivals() {
+		j := all.Jobs[i]
+		is := trace.Job{
+			JobSpec: cluster.JobSpec{
+				Name: fmt.Sprintf("job-%03d", len(jobs)), Submit: j.Submit / speed, Workers: j.Workers,
+				Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: max(j.Estimate/speed, time.Millisecond),
+			},
+			Work: max(j.Work/speed, time.Millisecond),
+		}
+		if _, gpus := podsOf(j.Workers); gpus > 1 {
+			is.Tensor = gpus // as in the scheduler: the GPUs of a pod are on one node
+		}
+		jobs = append(jobs, is)
+	}
+	return jobs
+}
+
+// podsOf splits a gang into pods: one pod if a node has enough GPUs, otherwise pods of whole nodes if they fit evenly, otherwise
+// pods of one GPU.
+func podsOf(workers int32) (pods, gpus int32) {
+	switch {
+	case workers <= nodeGPUs:
+		return 1, workers
+	case workers%nodeGPUs == 0:
+		return workers / nodeGPUs, nodeGPUs
+	}
+	return workers, 1
+}
+
+// gangOfJob returns a job as a Kubernetes gang, whose pods run for as long as the job and then succeed.
+func gangOfJob(j *trace.Job) kubetest.Gang {
+	pods, gpus := podsOf(j.Workers)
+	return kubetest.Gang{
+		API: kubetest.Native, Name: j.Name, Pods: int(pods), GPUs: int(gpus),
+		Annotations: map[string]string{kubetest.RunFor: j.Work.String(), mirror.EstimateAnnotation: j.Estimate.String()},
+	}
+}
+
+// lived returns what the checker saw of the jobs, and the jobs as they were: submitted when their pods existed, and running for as
+// long as their pods used nodes.
+func (k *checker) lived(jobs []trace.Job, began time.Time) (p *prediction, asMeasured []trace.Job) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p = &prediction{jobs: jobs}
+	for _, j := range jobs {
+		x := k.lives["default/"+j.Name]
+		p.starts, p.ends = append(p.starts, x.bound.Sub(began)), append(p.ends, x.ended.Sub(began))
+		j.Submit, j.Work = max(x.made.Sub(began), 0), max(x.ended.Sub(x.bound), time.Millisecond)
+		asMeasured = append(asMeasured, j)
+	}
+	return p, asMeasured
+}
+
+// prediction is when jobs start and end, by their index.
+type prediction struct {
+	jobs         []trace.Job
+	starts, ends []time.Duration
+}
+
+// predict simulates the jobs on the window's cluster, on which a job runs equally long anywhere.
+func (w *replayWindow) predict(t *testing.T, jobs []trace.Job) *prediction {
+	t.Helper()
+	p, err := new(policy.Finder).Load(replayPolicy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(w.nodes, nodeGPUs)}, Jobs: jobs}
+	s, err := episode.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context(), anew{p}, 1); err != nil || !s.Outcome().Terminated {
+		t.Fatalf("the simulator ends with %+v, %v, want all jobs done", s.Outcome(), err)
+	}
+	out := &prediction{jobs: jobs, starts: make([]time.Duration, len(jobs)), ends: make([]time.Duration, len(jobs))}
+	for _, r := range s.Log().Records {
+		switch r.Kind {
+		case sim.Start:
+			out.starts[r.Job] = r.At
+		case sim.Finish:
+			out.ends[r.Job] = r.At
+		}
 	}
 	return out
+}
+
+// span returns the end of the last job.
+func (p *prediction) span() (last time.Duration) {
+	for _, at := range p.ends {
+		last = max(last, at)
+	}
+	return last
+}
+
+// mean returns the mean time from the submission of a job to the given one.
+func (p *prediction) mean(to []time.Duration) (sum time.Duration) {
+	for i := range p.jobs {
+		sum += to[i] - p.jobs[i].Submit
+	}
+	return sum / time.Duration(len(p.jobs))
+}
+
+// anew is a scheduler that uses a policy as clustergym-kube does without --preemptions-per-hour: it creates a new scheduler for
+// every decision and never stops a running job.
+type anew struct{ *policy.Policy }
+
+// Name implements cluster.Scheduler.
+func (a anew) Name() string { return a.Policy.Name }
+
+// Reset implements cluster.Scheduler.
+func (a anew) Reset(uint64) error { return nil }
+
+// Schedule implements cluster.Scheduler.
+func (a anew) Schedule(tx *cluster.Txn) error {
+	s, err := a.New()
+	if err != nil {
+		return err
+	}
+	if err := s.Reset(1); err != nil {
+		return err
+	}
+	tx.Tell(tx.View().Introduce())
+	if err := s.Schedule(tx); err != nil {
+		return err
+	}
+	var all []cluster.Proposal
+	for i := range tx.Ops() {
+		all = append(all, tx.Ops()[i].Proposal())
+	}
+	tx.Rollback(0)
+	new(decide.Limits).Apply(tx, all, nil)
+	return nil
 }
