@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
@@ -101,7 +100,7 @@ func (l *Loop) stop(ctx context.Context, r *round, now time.Time) error {
 // evict evicts the bound pods of a gang, and notes if a disruption budget refused one of them.
 func (l *Loop) evict(ctx context.Context, j *mirror.Job, now time.Time) (errs []error, budget bool) {
 	errs = l.Actor.Evict(ctx, j.Bound)
-	l.leaving.note(j.Bound, errs, metav1.NewTime(now))
+	l.unseen.noteLeaving(j.Bound, errs, now)
 	if budget = slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, act.ErrBudget) }); budget {
 		l.spared[j.Spec.Name] = now
 	}
@@ -198,7 +197,7 @@ func (l *Loop) bind(ctx context.Context, r *round, gangs []gangBinding, now time
 	errs := l.Actor.Bind(ctx, all)
 	done := l.Now()
 	for i, err := range errs {
-		l.bound.note(all[i], err)
+		l.unseen.noteBind(all[i], err)
 		switch {
 		case err == nil:
 			l.metrics.bound.WithLabelValues("pods").Inc()

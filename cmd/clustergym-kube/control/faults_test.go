@@ -96,28 +96,6 @@ func names(client *fake.Clientset, verb, subresource string) (names []string) {
 	return names
 }
 
-// TestDoubtsAreDispelled checks that a binding whose answer was lost is repeated to the same node as soon as the server answers.
-func TestDoubtsAreDispelled(t *testing.T) {
-	pod := aPod("p", "")
-	l, client, _ := liveLoop(t, pod)
-	l.bound.note(act.Binding{Pod: pod, Node: "n1"}, fmt.Errorf("bind: %w", act.ErrUnknown))
-	away := true
-	client.PrependReactor("*", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
-		return away, nil, apierrors.NewForbidden(corev1.Resource("pods"), "p", errors.New("away"))
-	})
-	if err := l.bound.dispel(t.Context(), l.Actor, func(act.Binding) bool { return true }); !errors.Is(err, act.ErrUnknown) || l.bound.node[pod.UID] != "n1" {
-		t.Errorf("while the server does not answer: error %v, node %q, want the pod to count as bound", err, l.bound.node[pod.UID])
-	}
-	away = false
-	if err := l.bound.dispel(t.Context(), l.Actor, func(act.Binding) bool { return true }); err != nil || l.bound.node[pod.UID] != "n1" || len(l.bound.doubt) != 0 {
-		t.Errorf("when it answers again: error %v, node %q, %d in doubt", err, l.bound.node[pod.UID], len(l.bound.doubt))
-	}
-	l.bound.note(act.Binding{Pod: pod, Node: "n2"}, fmt.Errorf("bind: %w", act.ErrElsewhere))
-	if node, ok := l.bound.node[pod.UID]; ok {
-		t.Errorf("a pod that is elsewhere counts as bound to %s", node)
-	}
-}
-
 // TestGivingUpTakesItsTime checks that the pods of a partly bound gang that never ran are deleted one gang deadline after the
 // loop first saw it so, and that those that could be bound have twice the time.
 func TestGivingUpTakesItsTime(t *testing.T) {
@@ -191,26 +169,6 @@ func TestGangsThatRanAreEvicted(t *testing.T) {
 		if n := len(l.ledger.stops); n != 1 {
 			t.Errorf("%d stops are in the ledger, want 1", n)
 		}
-	}
-}
-
-// TestLeavingPodsShowIt checks that deleted pods show their deletion even before the watch does, so that they are not deleted
-// again.
-func TestLeavingPodsShowIt(t *testing.T) {
-	a, b, c := aPod("a", "n1"), aPod("b", "n1"), aPod("c", "n1")
-	l := leaving{}
-	l.note([]*corev1.Pod{a, b}, []error{nil, errors.New("no")}, metav1.NewTime(began))
-	pods := []*corev1.Pod{a, b, c}
-	l.show(pods)
-	if pods[0].DeletionTimestamp == nil || pods[1].DeletionTimestamp != nil || pods[2].DeletionTimestamp != nil {
-		t.Error("want the first pod, and it alone, to be leaving")
-	}
-	if a.DeletionTimestamp != nil {
-		t.Error("the watch's own object was changed")
-	}
-	l.show([]*corev1.Pod{b, c})
-	if len(l) != 0 {
-		t.Errorf("%d pods are remembered that are gone", len(l))
 	}
 }
 

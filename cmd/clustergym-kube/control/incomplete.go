@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
@@ -70,7 +69,7 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 		r.bind = slices.DeleteFunc(r.bind, its) // else its other pods would be bound alone
 		if !g.ran {
 			deleted := l.Actor.Delete(ctx, p.Bound)
-			l.leaving.note(p.Bound, deleted, metav1.NewTime(now))
+			l.unseen.noteLeaving(p.Bound, deleted, now)
 			errs = append(errs, deleted...)
 			l.tellGivenUp(ctx, p, since, "deleted")
 			continue

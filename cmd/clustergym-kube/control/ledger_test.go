@@ -8,11 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 )
 
 // TestLedger checks that the hour's stops survive the process and expire after the hour, and that no stops are allowed if the
@@ -54,32 +52,26 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestBound checks that a binding is stored until the watch shows it, even if its result is unknown.
-func TestBound(t *testing.T) {
-	pods := crew{name: "g", pods: 4, gpus: 1}.list()
-	b := newBound()
-	for i, err := range []error{nil, act.ErrUnknown, act.ErrElsewhere, nil} {
-		b.note(act.Binding{Pod: pods[i], Node: "a"}, err)
+// TestStopsOfAProcessCount checks that the stops of a process count for an hour by its monotonic clock, though somebody sets the
+// clock of its machine forward by a day and deletes the ledger.
+func TestStopsOfAProcessCount(t *testing.T) {
+	l, client, _ := liveLoop(t)
+	l.ledger.limit = 2
+	wall := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := l.ledger.book(t.Context(), 2, both(wall, time.Hour)); err != nil {
+		t.Fatal(err)
 	}
-	expect := func(when string, want ...types.UID) {
-		t.Helper()
-		for _, uid := range want {
-			if b.node[uid] != "a" {
-				t.Errorf("%s: pod %s is forgotten", when, uid)
-			}
-		}
-		if len(b.node) != len(want) {
-			t.Errorf("%s: %v remembered, want %v", when, b.node, want)
-		}
+	if err := client.CoreV1().ConfigMaps("ns").Delete(t.Context(), ledgerName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	b.settle(pods)
-	expect("at once", "g-0", "g-1", "g-3")
-	pods[0].Spec.NodeName = "a"
-	b.settle(pods)
-	expect("when the watch shows one", "g-1", "g-3")
-	b.settle(pods[:1])
-	expect("when the others are gone")
-	if len(b.doubt) > 0 {
-		t.Errorf("%d pods are in doubt that are gone", len(b.doubt))
+	for _, x := range []struct {
+		after time.Duration
+		want  int
+	}{{time.Minute, 0}, {59 * time.Minute, 0}, {time.Hour, 2}} {
+		l.ledger.known = false
+		got, err := l.ledger.left(t.Context(), both(wall.Add(24*time.Hour+x.after), time.Hour+x.after))
+		if err != nil || got != x.want {
+			t.Errorf("%v later: %d stops are left, error %v, want %d", x.after, got, err, x.want)
+		}
 	}
 }

@@ -76,7 +76,7 @@ func returned(returning map[string]bool, o *mirror.Objects, schedulers []string)
 	busy := map[string]bool{}
 	for _, pod := range o.Pods {
 		if !mirror.Ended(pod) && slices.Contains(schedulers, pod.Spec.SchedulerName) {
-			busy[o.NodeOf(pod)] = true
+			busy[pod.Spec.NodeName] = true
 		}
 	}
 	free := maps.Clone(returning)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,29 +20,39 @@ import (
 // Loop is the scheduling loop. Its rounds run one after the other.
 type Loop struct {
 	Config
+	watch   *watch
+	ready   atomic.Bool // the watch has read the cluster
+	metrics *metrics
+	unseen  unseen
+	ledger  ledger
+	shadow  shadow
+	gangs
+	mode
+	pace
+}
 
-	// These maps store facts about gangs, by name.
+// gangs are what the rounds before know of gangs, by name, and told of them.
+type gangs struct {
 	spared     map[string]time.Time // gangs that a disruption budget kept from stopping: when it last did
 	rigid      map[string]time.Time // gangs whose owner cannot be scaled: when that was tried
 	incomplete incomplete
-	leaving    leaving
-	resized    resized
 	waits      waits
 	amounts    amounts
+	said       said
+	never      map[string]string // the reasons last logged why gangs can never start
+}
 
-	watch     *watch
-	metrics   *metrics
-	bound     bound
-	ledger    ledger
-	shadow    shadow
-	said      said
-	ready     atomic.Bool
-	explained time.Time // when the last round that explained waiting began
-	rounds    int
-	wait      time.Duration // time until the next round if nothing changes
-	warned    string        // the last error in the control ConfigMap that was logged
-	inForce   Mode
-	never     map[string]string // the reasons last logged why gangs can never start, by gang name
+// mode is the mode in force, and the last error in the control ConfigMap that was logged.
+type mode struct {
+	inForce Mode
+	warned  string
+}
+
+// pace is when rounds are made.
+type pace struct {
+	rounds    int           // that came to a decision
+	wait      time.Duration // until the next round if nothing changes
+	explained time.Time     // when the last round that explained waiting began
 }
 
 // New returns a loop that has made no round yet. It registers the loop's metrics with r.
@@ -53,12 +64,15 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	l := &Loop{Config: c, metrics: m, bound: newBound(), shadow: newShadow(), said: newSaid()}
-	l.spared, l.rigid = map[string]time.Time{}, map[string]time.Time{}
-	l.leaving, l.resized, l.amounts = leaving{}, resized{}, amounts{pins: map[string]pin{}, failed: map[string]kept{}}
-	l.waits = waits{limit: c.Starvation, step: 2 * (c.Period + inTime)} // the factor 2 leaves time for reading and deciding
-	l.ledger = ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops}
-	l.inForce = off
+	l := &Loop{
+		Config: c, metrics: m, unseen: unseen{}, shadow: newShadow(), mode: mode{inForce: off},
+		ledger: ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops},
+		gangs: gangs{
+			spared: map[string]time.Time{}, rigid: map[string]time.Time{}, said: newSaid(),
+			amounts: amounts{pins: map[string]pin{}, failed: map[string]kept{}},
+			waits:   waits{limit: c.Starvation, step: 2 * (c.Period + inTime)}, // the factor 2 leaves time for reading and deciding
+		},
+	}
 	l.setMode(off)
 	return l, nil
 }
@@ -167,20 +181,8 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	if err != nil {
 		return nil, nil, err
 	}
-	l.leaving.show(objects.Pods)
-	if mode == Live {
-		if err := l.resized.dispel(ctx, l.Actor, now); err != nil {
-			return nil, nil, err
-		}
-	}
-	l.resized.show(objects.Pods, now)
-	l.bound.settle(objects.Pods)
-	objects.Bound = l.bound.node
-	if mode == Live {
-		takes := func(b act.Binding) bool { return objects.Takes(&l.Config.Mirror, b.Pod, b.Node) }
-		if err := l.bound.dispel(ctx, l.Actor, takes); err != nil {
-			return nil, nil, err
-		}
+	if objects.Pods, err = l.shown(ctx, objects, mode, now); err != nil {
+		return nil, nil, err
 	}
 	objects.Offer, objects.ReclaimBy = o.offer, o.reclaimBy
 	v, err := mirror.Build(objects, &l.Config.Mirror, now)
@@ -219,6 +221,23 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 		l.within(*r.wake - v.State.Now())
 	}
 	return r, objects, nil
+}
+
+// shown returns the pods with what the watch does not show yet. In live mode it first clears up what is in doubt.
+func (l *Loop) shown(ctx context.Context, objects *mirror.Objects, mode Mode, now time.Time) ([]*corev1.Pod, error) {
+	watched := objects.Pods
+	if mode != Live {
+		return l.unseen.show(watched, now), nil
+	}
+	if err := l.unseen.learnResizes(ctx, l.Actor, now); err != nil {
+		return nil, err
+	}
+	objects.Pods = l.unseen.show(watched, now)
+	takes := func(b act.Binding) bool { return objects.Takes(&l.Config.Mirror, b.Pod, b.Node) }
+	if err := l.unseen.repeatBindings(ctx, l.Actor, takes); err != nil {
+		return nil, err
+	}
+	return l.unseen.show(watched, now), nil
 }
 
 // tellNever logs the gangs that can never start: each gang once for as long as the reason stays the same.

@@ -168,13 +168,13 @@ func TestGangThatCannotStartIsTold(t *testing.T) {
 	if conditions != 2 {
 		t.Errorf("%d pods have a condition that says so, want both", conditions)
 	}
-	if got := gangs(t, r); got["never-fits"] != 1 || got["pending"] != 0 {
+	if got := gangCounts(t, r); got["never-fits"] != 1 || got["pending"] != 0 {
 		t.Errorf("%v gangs count as such that never fit and %v as pending, want 1 and 0", got["never-fits"], got["pending"])
 	}
 }
 
-// gangs returns the values of the gangs metric after a round, by state.
-func gangs(t *testing.T, r *round) map[string]float64 {
+// gangCounts returns the values of the gangs metric after a round, by state.
+func gangCounts(t *testing.T, r *round) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	m, err := newMetrics(registry)

@@ -96,7 +96,7 @@ func (l *Loop) resize(ctx context.Context, all []holding, now time.Time) (failed
 	errs := l.Actor.Resize(ctx, list)
 	failed = map[string]bool{}
 	for i, h := range all {
-		l.resized.note(list[i], errs[i], now)
+		l.unseen.noteResize(list[i], errs[i], now)
 		result := "ok"
 		if errs[i] != nil {
 			result, failed[h.gang] = "error", true

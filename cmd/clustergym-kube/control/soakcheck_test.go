@@ -100,13 +100,14 @@ func (k *invariants) tally(pods []*corev1.Pod) (bound, succeeded int) {
 
 // doubts reports whether the process does not know if a pod is bound.
 func (k *invariants) doubts(pod *corev1.Pod) bool {
-	_, doubt := k.w.l.bound.doubt[pod.UID]
-	return doubt
+	w := k.w.l.unseen[pod.UID]
+	return w != nil && w.bindDoubt
 }
 
 // knows reports whether the process has learned that a pod is bound, though its watch does not show it.
 func (k *invariants) knows(pod *corev1.Pod) bool {
-	return !k.doubts(pod) && k.w.l.bound.node[pod.UID] != ""
+	w := k.w.l.unseen[pod.UID]
+	return w != nil && w.bind != nil && !w.bindDoubt
 }
 
 // before notes what the process sees when a round begins.
@@ -124,8 +125,8 @@ func (k *invariants) before() {
 	k.next, k.began, k.rounds = map[string]time.Time{}, k.w.now(), w.l.rounds
 	gangs := k.seen()
 	k.unsure = map[types.UID]bool{}
-	for uid := range w.l.bound.doubt {
-		k.unsure[uid] = true
+	for uid, x := range w.l.unseen {
+		k.unsure[uid] = x.bindDoubt
 	}
 	for _, g := range w.gangs {
 		bound, succeeded := k.tally(gangs[g.key()])

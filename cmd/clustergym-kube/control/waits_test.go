@@ -110,7 +110,7 @@ func TestStarvingGangHoldsForABoundedTime(t *testing.T) {
 			break
 		}
 		want := `but for the limit "starving": it would delay default/big`
-		if got := gangs(t, r); !strings.Contains(reasons["default/near"], want) || got["holding"] != 1 || got["starving"] < 1 {
+		if got := gangCounts(t, r); !strings.Contains(reasons["default/near"], want) || got["holding"] != 1 || got["starving"] < 1 {
 			t.Fatalf("held with %q, %v gangs hold, %v starve", reasons["default/near"], got["holding"], got["starving"])
 		}
 		if at > 100*time.Hour {

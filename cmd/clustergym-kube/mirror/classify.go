@@ -199,7 +199,7 @@ func (b *builder) common(pods []*corev1.Pod) (first ask, volumes []string, f *fa
 			return ask{}, nil, of(pod, f)
 		}
 		names, f := b.volumes(pod)
-		if f != nil && b.NodeOf(pod) == "" { // a pod with a node can reach its volumes, whatever this program sees of them
+		if f != nil && pod.Spec.NodeName == "" { // a pod with a node can reach its volumes, whatever this program sees of them
 			return ask{}, nil, of(pod, f)
 		}
 		volumes = append(volumes, names...)
@@ -230,7 +230,7 @@ func whole(own []*corev1.Pod, need int32) time.Time {
 func (b *builder) pieces(bound []*corev1.Pod) []piece {
 	var pieces []piece
 	for _, pod := range bound {
-		node, held := b.NodeOf(pod), b.perGPU(b.holding(pod))
+		node, held := pod.Spec.NodeName, b.perGPU(b.holding(pod))
 		at := slices.IndexFunc(pieces, func(p piece) bool { return p.node == node })
 		if at < 0 {
 			at, pieces = len(pieces), append(pieces, piece{node: node, amount: held})

@@ -135,15 +135,6 @@ func ownedBy(uid string) change {
 	}
 }
 
-func TestBindingsThatTheObjectsDoNotShowCount(t *testing.T) {
-	o := objects(nodes(aNode("n1")), aPod("a"))
-	o.Bound = map[types.UID]string{"uid-a": "n1"}
-	v := build(t, o)
-	if got := tell(v); got != "running team/a: 1..1..1 workers by 1, bound [a], free []" || v.State.FreeGPUs(0) != 7 {
-		t.Errorf("got %s, %d GPUs free", got, v.State.FreeGPUs(0))
-	}
-}
-
 func created(ago time.Duration) change {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-ago)) }
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -16,16 +15,14 @@ import (
 
 // Objects are the objects of a Kubernetes cluster at one instant. Build only reads them, and the View points into them.
 type Objects struct {
-	Nodes  []*corev1.Node
-	Pods   []*corev1.Pod // all pods of the cluster, including those of other schedulers
-	Quotas []*corev1.ResourceQuota
-	Groups gang.Source
-	Claim  func(namespace, name string) *corev1.PersistentVolumeClaim // returns nil if unknown
-	Volume func(name string) *corev1.PersistentVolume                 // returns nil if unknown
-	// Bound gives the nodes of pods by UID: bindings that the API server has accepted and that Pods may not show yet.
-	Bound     map[types.UID]string
-	Offer     int32     // how many inference nodes may be on loan
-	ReclaimBy time.Time // when nodes on loan beyond Offer must be back
+	Nodes     []*corev1.Node
+	Pods      []*corev1.Pod // all pods of the cluster, including those of other schedulers
+	Quotas    []*corev1.ResourceQuota
+	Groups    gang.Source
+	Claim     func(namespace, name string) *corev1.PersistentVolumeClaim // returns nil if unknown
+	Volume    func(name string) *corev1.PersistentVolume                 // returns nil if unknown
+	Offer     int32                                                      // how many inference nodes may be on loan
+	ReclaimBy time.Time                                                  // when nodes on loan beyond Offer must be back
 }
 
 // Config contains the mirror's settings, which the person who runs the scheduler chooses.
@@ -189,14 +186,6 @@ func (b *builder) load(node string) *load {
 		b.loads[node] = l
 	}
 	return l
-}
-
-// NodeOf returns the node to which the pod is bound, or "" if there is none.
-func (o *Objects) NodeOf(pod *corev1.Pod) string {
-	if pod.Spec.NodeName != "" {
-		return pod.Spec.NodeName
-	}
-	return o.Bound[pod.UID]
 }
 
 // Ended reports whether the pod has succeeded or failed and so uses no resources any more.

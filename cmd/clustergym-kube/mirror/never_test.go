@@ -112,7 +112,7 @@ func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 		}
 		empty := *o
 		empty.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p *corev1.Pod) bool {
-			return o.NodeOf(p) != "" && p.Status.Phase != corev1.PodSucceeded
+			return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded
 		})
 		seen := func(n *corev1.Node) bool {
 			for id := range cluster.ServerID(v.State.Servers()) {

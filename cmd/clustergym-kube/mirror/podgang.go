@@ -31,7 +31,7 @@ func (b *builder) podGangs() []*podGang {
 		}
 		ours := slices.Contains(b.Schedulers, pod.Spec.SchedulerName)
 		ended := pod.Status.Phase == corev1.PodSucceeded
-		node := b.NodeOf(pod)
+		node := pod.Spec.NodeName
 		if node != "" && !ended {
 			b.load(node).pods++
 		}
@@ -56,7 +56,7 @@ func (b *builder) group(own []*corev1.Pod) (all []*podGang) {
 	read := make([]*pods.Pod, len(own))
 	for i, pod := range own {
 		read[i] = gang.Neutral(pod)
-		read[i].Bound, read[i].Index = b.NodeOf(pod) != "", i
+		read[i].Index = i
 	}
 	groups := map[pods.Key]gang.Group{}
 	of := func(list []*pods.Pod) (found []*corev1.Pod) {
@@ -96,7 +96,7 @@ func (b *builder) groupOf(pod *corev1.Pod) (g gang.Group, err error) {
 // take adds what a pod on a node uses to the resources taken besides the running gangs, and returns the pod's GPUs.
 func (b *builder) take(pod *corev1.Pod) int64 {
 	a := b.holding(pod)
-	b.load(b.NodeOf(pod)).taken.add(a)
+	b.load(pod.Spec.NodeName).taken.add(a)
 	if a.gpus > 0 {
 		b.tenants[pod.Namespace] = sum(b.tenants[pod.Namespace], a.gpus)
 	}
@@ -115,7 +115,7 @@ func (b *builder) ending(c *podGang) (pods []*corev1.Pod) {
 		return nil
 	}
 	for _, pod := range c.ended {
-		if since := b.now.Sub(finished(pod)).Abs(); since <= endsFor && b.NodeOf(pod) != "" {
+		if since := b.now.Sub(finished(pod)).Abs(); since <= endsFor && pod.Spec.NodeName != "" {
 			pods = append(pods, pod)
 		}
 	}

@@ -116,7 +116,7 @@ func somePod(t *rapid.T, i int) *corev1.Pod {
 
 func someObjects(t *rapid.T) *Objects {
 	o := &Objects{
-		Groups: gang.Labels{}, Bound: map[types.UID]string{}, Offer: int32(rapid.IntRange(-1, 4).Draw(t, "offer")), ReclaimBy: someTime(t).Time,
+		Groups: gang.Labels{}, Offer: int32(rapid.IntRange(-1, 4).Draw(t, "offer")), ReclaimBy: someTime(t).Time,
 	}
 	for _, name := range nodeNames[:rapid.IntRange(0, 4).Draw(t, "nodes")] {
 		o.Nodes = append(o.Nodes, someNode(t, name))
@@ -124,7 +124,7 @@ func someObjects(t *rapid.T) *Objects {
 	for i := range rapid.IntRange(0, 20).Draw(t, "pods") {
 		o.Pods = append(o.Pods, somePod(t, i))
 		if rarely(t, 8) {
-			o.Bound[o.Pods[i].UID] = rapid.SampledFrom(nodeNames).Draw(t, "bound")
+			o.Pods[i].Spec.NodeName = rapid.SampledFrom(nodeNames).Draw(t, "bound")
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "quotas") {
@@ -188,11 +188,7 @@ func check(t failer, o *Objects, c *Config, v *View) {
 		}
 		have := map[string]int32{}
 		for _, p := range j.Bound {
-			node := p.Spec.NodeName
-			if node == "" {
-				node = o.Bound[p.UID]
-			}
-			have[node] += j.PodGPUs
+			have[p.Spec.NodeName] += j.PodGPUs
 		}
 		for _, p := range s.Placement(id) {
 			have[s.Server(p.Server).Name] -= p.Workers

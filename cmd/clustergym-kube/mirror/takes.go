@@ -10,7 +10,7 @@ func (o *Objects) Takes(c *Config, pod *corev1.Pod, node string) bool {
 		switch {
 		case other.UID == pod.UID:
 			pod = other
-		case o.NodeOf(other) == node && !Ended(other):
+		case other.Spec.NodeName == node && !Ended(other):
 			use.add(c.holding(other))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestTakes checks that a node takes a pod if it is open and has room beside the other pods that are bound to it.
@@ -16,7 +15,6 @@ func TestTakes(t *testing.T) {
 	pod := with("p", "1")
 	for name, x := range map[string]struct {
 		others []*corev1.Pod
-		bound  map[types.UID]string
 		node   func(*corev1.Node)
 		shown  *corev1.Pod // the pod as it is now, if it has changed
 		want   bool
@@ -24,11 +22,8 @@ func TestTakes(t *testing.T) {
 		"empty":                {want: true},
 		"full":                 {others: []*corev1.Pod{with("q", "8", on("a"))}},
 		"another node is full": {others: []*corev1.Pod{with("q", "8", on("b"))}, want: true},
-		"full of what the watch does not show": {
-			others: []*corev1.Pod{with("q", "8")}, bound: map[types.UID]string{"uid-q": "a"},
-		},
 		"the pod itself": {
-			bound: map[types.UID]string{pod.UID: "a"}, node: func(x *corev1.Node) { x.Status.Allocatable = list(gpu, "1") }, want: true,
+			shown: with("p", "1", on("a")), node: func(x *corev1.Node) { x.Status.Allocatable = list(gpu, "1") }, want: true,
 		},
 		"resized":   {shown: with("p", "9")},
 		"cordoned":  {node: cordoned},
@@ -39,7 +34,7 @@ func TestTakes(t *testing.T) {
 		if x.node != nil {
 			x.node(node)
 		}
-		o := &Objects{Nodes: []*corev1.Node{node}, Pods: append(x.others, cmp.Or(x.shown, pod)), Bound: x.bound}
+		o := &Objects{Nodes: []*corev1.Node{node}, Pods: append(x.others, cmp.Or(x.shown, pod))}
 		if got := o.Takes(config(), pod, "a"); got != x.want {
 			t.Errorf("%s: %t, want %t", name, got, x.want)
 		}
