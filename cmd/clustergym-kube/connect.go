@@ -38,7 +38,7 @@ func (o *options) connect(ctx context.Context, log *slog.Logger) (*connected, er
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
 	c := &connected{Config: control.Config{
-		Mode: control.Mode(o.mode), Namespace: o.namespaceOr(), Mirror: o.mirrorConfig(), Period: o.period, Settle: o.settle,
+		Mode: control.Mode(o.mode), Namespace: o.namespaceOr(), Mirror: o.mirrorConfig(), Period: o.period,
 		GangDeadline: o.gangDeadline, LossDeadline: o.lossDeadline, Stops: o.stops, Across: o.across, Starvation: o.starvation,
 	}}
 	if o.elect {

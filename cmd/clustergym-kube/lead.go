@@ -24,9 +24,12 @@ type leaseTimes struct {
 // usualLease are the times that Kubernetes' own components use.
 var usualLease = leaseTimes{held: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
 
+// leaseName is the name of the lease.
+const leaseName = "clustergym"
+
 // lead calls the function work while this process holds the lease. It returns errLost if the process loses the lease: the process
 // must then stop, and its supervisor starts it again.
-func (o *options) lead(
+func lead(
 	ctx context.Context, c *connected, times leaseTimes, work func(context.Context), log *slog.Logger,
 ) error {
 	host, err := os.Hostname()
@@ -34,7 +37,7 @@ func (o *options) lead(
 		return fmt.Errorf("elect a leader: %w", err)
 	}
 	lock := &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: o.lease}, Client: c.lease.CoordinationV1(),
+		LeaseMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: leaseName}, Client: c.lease.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 	}
 	// The election ends after the work, so that the lease is released only when nothing is written any more.
@@ -49,13 +52,13 @@ func (o *options) lead(
 	defer stop()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &recordingLock{lock, c.renewals}, LeaseDuration: times.held, RenewDeadline: times.renew, RetryPeriod: times.retry,
-		ReleaseOnCancel: true, Name: o.lease,
+		ReleaseOnCancel: true, Name: leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
 				leads.Store(true)
 				working, cancel := context.WithCancel(leading)
 				defer context.AfterFunc(ctx, cancel)()
-				log.Info("leading", "lease", c.Namespace+"/"+o.lease, "identity", lock.Identity())
+				log.Info("leading", "lease", c.Namespace+"/"+leaseName, "identity", lock.Identity())
 				work(working)
 				end()
 			},

@@ -65,7 +65,6 @@ type options struct {
 	policy, fallback      string
 	verifyKey             string
 	deadline              time.Duration
-	seed                  uint64
 	schedulers            []string
 	gpu                   string
 	typeLabel, rackLabel  string
@@ -75,10 +74,8 @@ type options struct {
 	starvation            time.Duration
 	gangDeadline          time.Duration
 	lossDeadline          time.Duration
-	period, settle        time.Duration
-	poll                  time.Duration
+	period                time.Duration
 	elect                 bool
-	lease                 string
 	probes                string
 	metrics               metricsAddress
 	starts                time.Duration
@@ -136,7 +133,6 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.StringVar(&o.verifyKey, "verify-key", "",
 		"file of an Ed25519 public key: only bundles signed with its private key are loaded")
 	f.DurationVar(&o.deadline, "deadline", time.Second, "time that the policy has for a decision, and then the fallback")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.StringSliceVar(&o.schedulers, "schedulers", []string{"clustergym"},
 		"schedule the pods whose spec.schedulerName is one of these")
 	f.StringVar(&o.gpu, "gpu-resource", "nvidia.com/gpu", "name of the GPU resource")
@@ -156,10 +152,7 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.DurationVar(&o.starts, "starts", 0,
 		"time for forecasting when waiting gangs start, in rounds that explain why they wait, such as 2s; 0: no forecasts")
 	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")
-	f.DurationVar(&o.settle, "settle", 50*time.Millisecond, "delay from a change to the round that takes it into account")
-	f.DurationVar(&o.poll, "poll", 2*time.Second, "how often to check whether the bundle has changed")
-	f.BoolVar(&o.elect, "leader-elect", false, "act only while holding the lease, otherwise stand by (live mode)")
-	f.StringVar(&o.lease, "lease", "clustergym", "name of the lease")
+	f.BoolVar(&o.elect, "leader-elect", false, "act only while holding the lease "+leaseName+", otherwise stand by (live mode)")
 	f.StringVar(&o.probes, "probes", "127.0.0.1:8081", "host:port to serve /livez, /healthz and /readyz on")
 	f.StringVar(&o.metrics.Host, "metrics", "127.0.0.1:8080",
 		"host:port to serve /metrics on; other than on loopback this needs TLS and a token")
@@ -179,17 +172,15 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.StringVar(&o.prometheus.CA, "prometheus-ca", "", "file of the certificates to trust for it (default those of the system)")
 	f.StringVar(&o.prometheus.TokenFile, "prometheus-token-file", "", "file of the bearer token for it")
 	f.DurationVar(&o.prometheus.Every, "prometheus-every", 30*time.Second, "time between two queries")
-	f.DurationVar(&o.prometheus.Timeout, "prometheus-timeout", 10*time.Second, "time limit of a query")
 	f.IntVar(&o.parallel, "parallel", 16, "how many writes to the API server may be in flight at once")
 	f.BoolVar(&o.verbose, "verbose", false, "log every write")
 	return cmd
 }
 
 func (o *options) check() error {
-	if o.deadline <= 0 || o.poll <= 0 || o.period <= 0 || min(o.settle, o.estimate, o.starts) < 0 ||
-		o.parallel < 1 || o.parallel > 1024 {
-		return fmt.Errorf("--deadline %v, --poll %v, --period %v, --settle %v, --estimate %v, --starts %v, --parallel %d: "+
-			"want more than 0, and 1 to 1024 requests", o.deadline, o.poll, o.period, o.settle, o.estimate, o.starts, o.parallel)
+	if o.deadline <= 0 || o.period <= 0 || min(o.estimate, o.starts) < 0 || o.parallel < 1 || o.parallel > 1024 {
+		return fmt.Errorf("--deadline %v, --period %v, --estimate %v, --starts %v, --parallel %d: "+
+			"want more than 0, and 1 to 1024 requests", o.deadline, o.period, o.estimate, o.starts, o.parallel)
 	}
 	if o.mode != string(control.Shadow) && o.mode != string(control.Live) {
 		return fmt.Errorf("--mode %q, want shadow or live", o.mode)

@@ -157,7 +157,6 @@ var shortLease = leaseTimes{held: 6 * time.Second, renew: 4 * time.Second, retry
 
 // leadAt leads, and binds a pod for each line of its input, until the input ends. It prints what becomes of that.
 func leadAt(t *testing.T, url string) {
-	o := &options{lease: "clustergym"}
 	c := &connected{Config: control.Config{Namespace: "ns"}, renewals: &renewals{most: shortLease.renew}}
 	config := &rest.Config{Host: url, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
 	var err error
@@ -170,7 +169,7 @@ func leadAt(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	err = o.lead(ctx, c, shortLease, func(context.Context) {
+	err = lead(ctx, c, shortLease, func(context.Context) {
 		fmt.Println("leading")
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 			// The context is not that of the lease, which would end as soon as the loss is noticed.

@@ -56,7 +56,7 @@ func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 	if err := o.listen(ctx, &rest, loop, registry, log); err != nil {
 		return err
 	}
-	rest.Go(func() { o.reload(ctx, decider) })
+	rest.Go(func() { reload(ctx, decider) })
 	if poller != nil {
 		rest.Go(func() { poller.Run(ctx) })
 	}
@@ -71,7 +71,7 @@ func (o *options) serve(ctx context.Context, talk io.Writer) (err error) {
 		decider.Keep(true)
 		return nil
 	}
-	return o.lead(ctx, c, usualLease, func(leading context.Context) {
+	return lead(ctx, c, usualLease, func(leading context.Context) {
 		if err := decider.Recall(); err != nil { // the leader before has saved since this process began
 			log.Error("beliefs not read: this process begins with those that it has", "error", err)
 		}
@@ -100,17 +100,17 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 		}
 	}
 	c := decide.Config{
-		Fallback: finder.Fallback(o.fallback), Seed: o.seed, Deadline: o.deadline, Registry: registry, Log: log,
+		Fallback: finder.Fallback(o.fallback), Seed: seed, Deadline: o.deadline, Registry: registry, Log: log,
 		Beliefs: o.beliefs,
 	}
 	if c.Source, err = finder.Find(o.policy); err != nil {
 		return nil, end, err
 	}
 	if o.starts > 0 {
-		c.Forecaster, c.Forecasts = &whatif.Production{Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: o.seed}}}, o.starts
+		c.Forecaster, c.Forecasts = &whatif.Production{Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: seed}}}, o.starts
 	}
 	if o.log != "" {
-		if c.Decisions, err = decide.OpenLog(o.log, decide.Record{Build: version, Physics: "ideal", Seed: o.seed}); err != nil {
+		if c.Decisions, err = decide.OpenLog(o.log, decide.Record{Build: version, Physics: "ideal", Seed: seed}); err != nil {
 			return nil, end, err
 		}
 		end = c.Decisions.Close
@@ -127,6 +127,7 @@ func (o *options) readings(c *connected, registry prometheus.Registerer, log *sl
 	}
 	var samples func() map[measure.Pod]measure.Sample
 	if o.prometheus.URL != "" {
+		o.prometheus.Timeout = prometheusTimeout
 		if p, err = measure.NewPoller(o.prometheus, queries, log); err != nil {
 			return nil, err
 		}
@@ -136,13 +137,19 @@ func (o *options) readings(c *connected, registry prometheus.Registerer, log *sl
 	return p, err
 }
 
+const (
+	seed              = 1                // of policies that draw random numbers
+	poll              = 2 * time.Second  // time between two checks whether the bundle has changed
+	prometheusTimeout = 10 * time.Second // of a query
+)
+
 // reload reloads the policy whenever its bundle has changed, which it checks periodically, and on SIGHUP, when it also
 // reopens the decision log. It saves what was learned, too.
-func (o *options) reload(ctx context.Context, d *decide.Decider) {
+func reload(ctx context.Context, d *decide.Decider) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	ticks := time.NewTicker(o.poll)
+	ticks := time.NewTicker(poll)
 	defer ticks.Stop()
 	for {
 		select {

@@ -46,9 +46,7 @@ type Config struct {
 	Decider   *decide.Decider
 	Readings  *measure.Readings // of running gangs; nil for none
 
-	Period  time.Duration // between rounds if nothing changes, 10 s if 0
-	Settle  time.Duration // from a change to the round that reads it, to collect many changes in one round: 50 ms if 0
-	Explain time.Duration // between rounds that explain why gangs wait, 10 s if 0
+	Period time.Duration // between rounds if nothing changes, 10 s if 0
 	// GangDeadline is how long a gang that never ran may be partly bound, 1 min if 0. After that the loop deletes the gang's bound
 	// pods, so that their owner creates new ones.
 	GangDeadline time.Duration
@@ -77,8 +75,8 @@ func (c *Config) complete() error {
 		usual time.Duration
 		name  string
 	}{
-		{&c.Period, 10 * time.Second, "period"}, {&c.Settle, 50 * time.Millisecond, "settle"},
-		{&c.Explain, 10 * time.Second, "explain"}, {&c.GangDeadline, time.Minute, "gang deadline"},
+		{&c.Period, 10 * time.Second, "period"},
+		{&c.GangDeadline, time.Minute, "gang deadline"},
 		{&c.LossDeadline, 10 * time.Minute, "loss deadline"}, {&c.Starvation, 0, "starvation"},
 	} {
 		if *d.of == 0 {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
-
 )
 
 // TestLedger checks that the hour's stops survive the process and expire after the hour, and that no stops are allowed if the

@@ -92,8 +92,11 @@ func (l *Loop) Sync(ctx context.Context) (err error) {
 // Ready reports whether Sync has read the cluster.
 func (l *Loop) Ready() bool { return l.ready.Load() }
 
-// afterFailure is the time from a failed round to the next: nothing changes in the cluster that would start the next round.
-const afterFailure = time.Second
+const (
+	settle       = 50 * time.Millisecond // from a change to the round that reads it, to collect many changes in one round
+	explainAfter = 10 * time.Second      // between rounds that explain why gangs wait
+	afterFailure = time.Second           // from a failed round to the next: no change of the cluster would start it
+)
 
 // Run makes rounds until the context ends: after a change, at the time that the policy asked for, when a gang has been partly
 // bound for too long, soon after a failure, and after Period at the latest.
@@ -108,7 +111,7 @@ func (l *Loop) Run(ctx context.Context) {
 			return
 		case <-l.watch.changed:
 			timer.Stop()
-			pause(ctx, l.Settle)
+			pause(ctx, settle)
 		case <-timer.C:
 		}
 		if ctx.Err() == nil {
@@ -147,7 +150,7 @@ func (l *Loop) Round(ctx context.Context) {
 }
 
 // within makes the next round come after at most the time d.
-func (l *Loop) within(d time.Duration) { l.wait = min(l.wait, max(d, l.Settle)) }
+func (l *Loop) within(d time.Duration) { l.wait = min(l.wait, max(d, settle)) }
 
 func (l *Loop) round(ctx context.Context) string {
 	now := l.Now()
@@ -202,7 +205,7 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 			l.Log.WarnContext(ctx, "nothing is stopped in this round", "error", err)
 		}
 	}
-	explain := now.Sub(l.explained) >= l.Explain
+	explain := now.Sub(l.explained) >= explainAfter
 	if explain {
 		l.explained = now
 	}
