@@ -141,16 +141,18 @@ func Build(o *Objects, c *Config, now time.Time) (*View, error) {
 	b := &builder{
 		Objects: o, Config: c, now: now, view: &View{Ended: map[string]bool{}}, loads: map[string]*load{}, tenants: map[string]int64{},
 	}
-	for _, g := range b.podGangs() {
-		b.classify(g)
+	// Each step needs what those before have found.
+	for _, g := range b.podGangs() { // what pods of others use of each node
+		b.classify(g) // the lists of the view, and what partly bound and refused gangs use of each node
 	}
-	b.order()
-	b.addServers()
-	b.restrict()
-	if err := b.restore(); err != nil {
+	b.order()                         // the ids of jobs, and what running gangs use of each node
+	b.servers, b.ids = b.addServers() // the room that all these leave
+	b.restrict()                      // the servers of each job
+	quotas, allowed := b.quotas()
+	if err := b.restore(quotas); err != nil { // the State
 		return nil, fmt.Errorf("build view: %w", err)
 	}
-	b.judge()
+	b.judge(allowed) // the jobs that can never start
 	return b.view, nil
 }
 
@@ -162,7 +164,6 @@ type builder struct {
 	view    *View
 	loads   map[string]*load // by node
 	tenants map[string]int64 // by namespace: GPUs used by pods other than those of running gangs
-	allowed map[string]int64 // by namespace with a quota: GPUs that all its pods together may use
 	plans   []plan           // more about the View's Jobs, by cluster.JobID
 	servers []server         // by cluster.ServerID
 	ids     map[string]cluster.ServerID

@@ -25,8 +25,8 @@ type capacity struct {
 	fits    bool  // at least one of these nodes fits a pod
 }
 
-// judge sets Never for waiting jobs that could never start, and lowers the workers of elastic jobs to the number that fits.
-func (b *builder) judge() {
+// judge sets Never for waiting jobs that could never start with the GPUs allowed to all pods of a namespace, and lowers the workers of elastic jobs to the number that fits.
+func (b *builder) judge(allowed map[string]int64) {
 	known := map[shape]capacity{}
 	for i := range b.view.Jobs {
 		j, p := &b.view.Jobs[i], &b.plans[i]
@@ -39,11 +39,11 @@ func (b *builder) judge() {
 			r = b.roomFor(k)
 			known[k] = r
 		}
-		if j.Never = b.never(j, p, r); j.Never != "" {
+		if j.Never = b.never(j, p, r, allowed); j.Never != "" {
 			continue
 		}
 		most := r.workers
-		if quota, limited := b.allowed[j.Spec.Tenant]; limited {
+		if quota, limited := allowed[j.Spec.Tenant]; limited {
 			most = min(most, quota)
 		}
 		if int64(j.Spec.Workers) > most { // only an elastic job: its least number of workers fits
@@ -98,10 +98,10 @@ func (b *builder) roomFor(k shape) capacity {
 }
 
 // never returns why a gang could not start on empty nodes, or "" if it could.
-func (b *builder) never(j *Job, p *plan, r capacity) string {
+func (b *builder) never(j *Job, p *plan, r capacity, allowed map[string]int64) string {
 	least := j.Spec.Least()
 	pods := fmt.Sprintf("%s of %s", phrase.Count(least/max(j.PodGPUs, 1), "pod"), phrase.Count(j.PodGPUs, "GPU"))
-	switch quota, limited := b.allowed[j.Spec.Tenant]; {
+	switch quota, limited := allowed[j.Spec.Tenant]; {
 	case r.nodes == 0:
 		return b.why(p)
 	case r.most < int64(j.PodGPUs):

@@ -12,8 +12,8 @@ import (
 
 // restore creates the State: first the loans, then every running gang at the time of its start, so that the gang's progress and
 // GPU time count from then.
-func (b *builder) restore() error {
-	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(b.servers)), Quotas: b.quotas()}
+func (b *builder) restore(quotas []cluster.Quota) error {
+	spec := cluster.Spec{Servers: make([]cluster.ServerSpec, len(b.servers)), Quotas: quotas}
 	for i := range b.servers {
 		spec.Servers[i] = b.servers[i].spec
 	}

@@ -81,8 +81,8 @@ func (b *builder) reserve(job *Job, p *plan) bool {
 	return true
 }
 
-// addServers adds a server for every node with GPUs, sorted by name.
-func (b *builder) addServers() {
+// addServers returns a server for every node with GPUs, sorted by name, and their ids by name.
+func (b *builder) addServers() (servers []server, ids map[string]cluster.ServerID) {
 	nodes := make(map[string]*corev1.Node, len(b.Nodes))
 	for _, node := range b.Nodes {
 		if node != nil && node.Name != "" && printable(node.Name) {
@@ -103,21 +103,22 @@ func (b *builder) addServers() {
 		v.free = min(v.free, left)
 		left -= v.free
 		v.spec.GPUs = int32(v.held + v.free)
-		b.servers = append(b.servers, v)
+		servers = append(servers, v)
 	}
-	b.number(func(v *server) string { return b.label(v, b.TypeLabel) }, mostTypes-1, func(v *server, name string, _ int32) {
+	number(servers, func(v *server) string { return v.label(b.TypeLabel) }, mostTypes-1, func(v *server, name string, _ int32) {
 		v.spec.GPUType = name
 	})
-	b.number(func(v *server) string { return b.label(v, b.RackLabel) }, cluster.MaxRacks, func(v *server, _ string, n int32) {
+	number(servers, func(v *server) string { return v.label(b.RackLabel) }, cluster.MaxRacks, func(v *server, _ string, n int32) {
 		v.spec.Rack = n
 	})
-	if len(b.servers) == 0 {
-		b.servers = []server{{spec: cluster.ServerSpec{Name: "(no node)"}, closed: true}}
+	if len(servers) == 0 {
+		servers = []server{{spec: cluster.ServerSpec{Name: "(no node)"}, closed: true}}
 	}
-	b.ids = make(map[string]cluster.ServerID, len(b.servers))
-	for i := range b.servers {
-		b.ids[b.servers[i].spec.Name] = cluster.ServerID(i)
+	ids = make(map[string]cluster.ServerID, len(servers))
+	for i := range servers {
+		ids[servers[i].spec.Name] = cluster.ServerID(i)
 	}
+	return servers, ids
 }
 
 // serverOf returns the server of a node; ok is false if the State leaves the node out.
@@ -176,7 +177,7 @@ func closed(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[ReturningLabel] == "true" || !Ready(node)
 }
 
-func (b *builder) label(v *server, key string) string {
+func (v *server) label(key string) string {
 	if v.node == nil || key == "" {
 		return ""
 	}
@@ -185,10 +186,10 @@ func (b *builder) label(v *server, key string) string {
 
 // number calls the function set for every server, with the server's name (as the function name returns it) and the rank of that
 // name among all names, from 1. It leaves out servers whose name is "" or invalid, or has a rank above the parameter most.
-func (b *builder) number(name func(*server) string, most int, set func(v *server, name string, n int32)) {
+func number(servers []server, name func(*server) string, most int, set func(v *server, name string, n int32)) {
 	place := map[string]int32{}
-	for i := range b.servers {
-		if s := name(&b.servers[i]); s != "" && printable(s) && !strings.Contains(s, "|") {
+	for i := range servers {
+		if s := name(&servers[i]); s != "" && printable(s) && !strings.Contains(s, "|") {
 			place[s] = 0
 		}
 	}
@@ -196,15 +197,16 @@ func (b *builder) number(name func(*server) string, most int, set func(v *server
 	for i, s := range names[:min(len(names), most)] {
 		place[s] = int32(i) + 1
 	}
-	for i := range b.servers {
-		if s := name(&b.servers[i]); place[s] > 0 {
-			set(&b.servers[i], s, place[s])
+	for i := range servers {
+		if s := name(&servers[i]); place[s] > 0 {
+			set(&servers[i], s, place[s])
 		}
 	}
 }
 
-// quotas returns the GPU quotas of the namespaces that have jobs.
-func (b *builder) quotas() []cluster.Quota {
+// quotas returns the GPU quotas of the namespaces that have jobs, less what other pods use there, and what is allowed to all pods of
+// a namespace together.
+func (b *builder) quotas() (quotas []cluster.Quota, allowed map[string]int64) {
 	held := map[string]int64{}
 	for i := range b.view.Jobs {
 		job := &b.view.Jobs[i]
@@ -214,7 +216,7 @@ func (b *builder) quotas() []cluster.Quota {
 		}
 		held[job.Spec.Tenant] += gpus
 	}
-	least := map[string]int64{}
+	allowed = map[string]int64{}
 	for _, q := range b.Quotas {
 		if q == nil || len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
 			continue
@@ -224,16 +226,14 @@ func (b *builder) quotas() []cluster.Quota {
 			continue
 		}
 		n := clamp(hard, math.MaxInt32)
-		if before, known := least[q.Namespace]; known {
+		if before, known := allowed[q.Namespace]; known {
 			n = min(n, before)
 		}
-		least[q.Namespace] = n
+		allowed[q.Namespace] = n
 	}
-	b.allowed = least
-	var quotas []cluster.Quota
-	for _, name := range slices.Sorted(maps.Keys(least)) {
-		n := max(least[name]-b.tenants[name], held[name], 0)
+	for _, name := range slices.Sorted(maps.Keys(allowed)) {
+		n := max(allowed[name]-b.tenants[name], held[name], 0)
 		quotas = append(quotas, cluster.Quota{Tenant: name, GPUs: int32(n)})
 	}
-	return quotas
+	return quotas, allowed
 }
