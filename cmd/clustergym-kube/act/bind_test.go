@@ -204,25 +204,6 @@ func on(node string) *corev1.Pod {
 	return pod
 }
 
-func TestBindWithACancelledContextAsksNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	m := &model{pods: map[string]*corev1.Pod{"p": testPod("p", "u")}, unread: map[string]bool{}}
-	client := m.client()
-	a := Actor{Client: client}
-	err := a.Bind(ctx, []Binding{{&corev1.Pod{ObjectMeta: m.pods["p"].ObjectMeta}, "n"}})[0]
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrUnknown) || len(client.Actions()) != 0 {
-		t.Errorf("got %v, %d requests", err, len(client.Actions()))
-	}
-}
-
-func TestBindOfNothing(t *testing.T) {
-	a := Actor{Client: &fake.Clientset{}}
-	if errs := a.Bind(t.Context(), nil); len(errs) != 0 {
-		t.Errorf("got %v", errs)
-	}
-}
-
 // TestWhere checks what Where returns, and that it binds nothing.
 func TestWhere(t *testing.T) {
 	for node, want := range map[string]error{"n1": nil, "n2": ErrElsewhere, "": ErrNowhere} {

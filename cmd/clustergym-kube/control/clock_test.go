@@ -1,7 +1,6 @@
 package control
 
 import (
-	"testing"
 	"time"
 	"unsafe"
 )
@@ -18,18 +17,4 @@ func both(wall time.Time, monotonic time.Duration) (t time.Time) {
 	layout.wall = hasMonotonic | uint64(wall.Unix()-since)<<secondsAt | uint64(wall.Nanosecond())
 	layout.ext = int64(monotonic)
 	return t
-}
-
-// TestBoth checks that both returns times with two clocks.
-func TestBoth(t *testing.T) {
-	wall := time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC)
-	for _, by := range []time.Duration{time.Second, -time.Hour, 1000 * time.Hour} {
-		was, is := both(wall, time.Hour), both(wall.Add(by), time.Hour+time.Second)
-		if !was.Equal(wall) || is.Round(0).Sub(was.Round(0)) != by {
-			t.Errorf("the wall clock shows %v and %v, want %v and %v more", was, is, wall, by)
-		}
-		if got := is.Sub(was); got != time.Second {
-			t.Errorf("by the monotonic clock %v have passed, want 1 s", got)
-		}
-	}
 }

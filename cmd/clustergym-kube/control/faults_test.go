@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -128,50 +127,6 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestGangsThatRanAreEvicted checks that a gang that ran and lost a pod keeps the others for the loss deadline, that they are
-// then evicted and the stop is recorded once, that a disruption budget can refuse this, and that nothing is deleted. The gang
-// was seen to run, or was bound long before the process began.
-func TestGangsThatRanAreEvicted(t *testing.T) {
-	for _, seen := range []bool{true, false} {
-		a, b := aPod("a", "n1"), aPod("b", "n1")
-		l, client, _ := liveLoop(t, a, b)
-		refuses := false
-		client.PrependReactor("create", "pods", func(ktesting.Action) (bool, runtime.Object, error) {
-			err := apierrors.NewTooManyRequests("budget", 0)
-			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
-			return refuses, nil, err
-		})
-		job := mirror.Job{Spec: cluster.JobSpec{Name: "ns/g"}, Bound: []*corev1.Pod{a, b}}
-		since := began.Add(-time.Hour)
-		if seen {
-			l.incomplete.see(&mirror.View{Jobs: []mirror.Job{{Spec: job.Spec, Running: true}}}, began, 2*l.GangDeadline)
-			since = began
-		}
-		r := &round{view: &mirror.View{Partial: []mirror.Partial{{Job: job, Lacks: 1, Since: since}}}}
-		for _, step := range []struct {
-			after   time.Duration
-			refuses bool
-			want    int
-		}{{0, false, 0}, {2 * time.Minute, false, 0}, {599 * time.Second, false, 0}, {600 * time.Second, true, 2}, {601 * time.Second, false, 2},
-			{605 * time.Second, false, 4}} {
-			refuses = step.refuses
-			l.incomplete.see(r.view, began.Add(step.after), 2*l.GangDeadline)
-			if err := l.giveUp(t.Context(), r, began.Add(step.after)); (err != nil) != refuses {
-				t.Fatalf("after %v: error %v", step.after, err)
-			}
-			if got := names(client, "create", "eviction"); len(got) != step.want {
-				t.Errorf("seen to run %t, after %v: evictions of %v were asked for, want %d", seen, step.after, got, step.want)
-			}
-		}
-		if got := names(client, "delete", ""); len(got) > 0 {
-			t.Errorf("pods %v were deleted", got)
-		}
-		if n := len(l.ledger.stops); n != 1 {
-			t.Errorf("%d stops are in the ledger, want 1", n)
-		}
-	}
-}
-
 // TestLedgerIsReadBeforeItIsWritten checks that a process without a limit of stops, which has not read the ledger, can write to
 // an existing ledger.
 func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
@@ -189,47 +144,6 @@ func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
 	}
 	if want := fmt.Sprintf("[%d,%d]", began.Unix()-60, began.Unix()); now.Data[stopsKey] != want {
 		t.Errorf("the ledger is %s, want %s", now.Data[stopsKey], want)
-	}
-}
-
-// TestBudgetsKeepGangs checks that a gang that a disruption budget keeps from stopping is recorded once and tried again only
-// after a while, and that it does not affect the gangs after it.
-func TestBudgetsKeepGangs(t *testing.T) {
-	a, b := aPod("a", "n1"), aPod("b", "n1")
-	l, client, _ := liveLoop(t, a, b)
-	client.PrependReactor("create", "pods", func(action ktesting.Action) (bool, runtime.Object, error) {
-		if e, ok := action.(ktesting.CreateAction).GetObject().(*policyv1.Eviction); ok && e.Name == "a" {
-			err := apierrors.NewTooManyRequests("budget", 0)
-			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
-			return true, nil, err
-		}
-		return false, nil, nil
-	})
-	r := &round{view: &mirror.View{Jobs: []mirror.Job{
-		{Spec: cluster.JobSpec{Name: "ns/kept"}, Running: true, Bound: []*corev1.Pod{a}},
-		{Spec: cluster.JobSpec{Name: "ns/free"}, Running: true, Bound: []*corev1.Pod{b}},
-	}}}
-	r.stop = []cluster.JobID{0, 1}
-	if err := l.stop(t.Context(), r, began); !errors.Is(err, act.ErrBudget) {
-		t.Fatalf("error %v, want one of the budget", err)
-	}
-	if !l.kept("ns/kept", began, sparing) || l.kept("ns/free", began, sparing) {
-		t.Error("want the first gang to be spared, and it alone")
-	}
-	r.stop, r.forced = []cluster.JobID{0}, 1
-	for range 5 {
-		if err := l.stop(t.Context(), r, began.Add(time.Second)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.stop(t.Context(), r, began.Add(askBack)); !errors.Is(err, act.ErrBudget) {
-		t.Errorf("error %v, want one of the budget", err)
-	}
-	if got := names(client, "create", "eviction"); !slices.Equal(got, []string{"a", "a", "b"}) {
-		t.Errorf("evictions of %v were asked for", got)
-	}
-	if n := len(l.ledger.stops); n != 2 {
-		t.Errorf("%d stops are in the ledger, want 2", n)
 	}
 }
 

@@ -2,7 +2,6 @@ package control
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"pgregory.net/rapid"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 )
 
 // outcome returns all changes of a round as text, except those of gangs whose names begin with never.
@@ -96,46 +94,6 @@ func TestGangThatCannotStartChangesNothing(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestGangsThatCannotStartAmongMany checks the same for 10 such gangs among 1,000 on 1,000 nodes: no other gang starts later or
-// elsewhere because of them.
-func TestGangsThatCannotStartAmongMany(t *testing.T) {
-	for _, policy := range []string{"fifo", "srsf", "released"} {
-		d := decider(t, policy)
-		for _, age := range []time.Duration{0, 23 * time.Hour, 25 * time.Hour, 1000 * time.Hour} {
-			var got [2]string
-			for i := range got {
-				o := contended(1000, 20, 990)
-				for n := range 10 * i {
-					g := crew{name: fmt.Sprint("never-", n), pods: 4, least: 4, gpus: 8, asked: age}
-					switch n % 3 {
-					case 0:
-						g.selector = map[string]string{"gpu-type": "h100"}
-					case 1:
-						g.gpus = 16
-					case 2:
-						g.pods, g.least = 1001, 1001
-					}
-					o.Pods = append(o.Pods, g.list()...)
-				}
-				v, err := mirror.Build(o, &reading, noon)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r := decideRound(v, d, "r", limits{waits: since(v, 24*time.Hour)})
-				if len(r.failed) > 0 || len(r.bind) == 0 {
-					t.Fatalf("%s: %d gangs start, %v", policy, len(r.bind), r.failed)
-				}
-				got[i] = outcome(r)
-			}
-			if got[0] != got[1] {
-				was, is := strings.Split(got[0], "\n"), strings.Split(got[1], "\n")
-				lost := slices.DeleteFunc(was, func(s string) bool { return slices.Contains(is, s) })
-				t.Errorf("%s: with gangs %v old that cannot start, %d things are not done: %.300q", policy, age, len(lost), lost)
-			}
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package deploy_test
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -158,28 +157,6 @@ worker: {tolerations: [{key: spot, operator: Exists}]}
 	} {
 		if _, err := trainingChart(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", values, err, want)
-		}
-	}
-}
-
-// TestClustergymTakesItsArguments checks that the flags of the jobs are flags of the commands.
-func TestClustergymTakesItsArguments(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "clustergym")
-	build := exec.Command("go", "build", "-o", program, "./cmd/clustergym")
-	build.Dir = "../../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build clustergym: %v\n%s", err, out)
-	}
-	for name, job := range trainingJobs(t) {
-		args := job.Spec.Template.Spec.Containers[0].Args
-		help, err := exec.Command(program, args[0], "--help").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, arg := range args[1:] {
-			if flag, _, _ := strings.Cut(arg, "="); !strings.Contains(string(help), " "+flag+" ") {
-				t.Errorf("%s: %s is no flag that --help tells of", name, flag)
-			}
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -94,38 +92,5 @@ func TestAnotherPortIsTriedWhereOneWasTakenAtTheLastMoment(t *testing.T) {
 	})
 	if len(ports) != 3 || ports[0] == ports[1] && ports[1] == ports[2] {
 		t.Errorf("ports %v were tried, want 3", ports)
-	}
-}
-
-func TestAKilledProgramHasEnded(t *testing.T) {
-	c := &Cluster{tb: t, Dir: t.TempDir(), Logs: t.TempDir()}
-	p := shell(c, "killed", "exec sleep 600")
-	if code := p.ExitCode(); code != -1 {
-		t.Errorf("exit code %d of a program that runs, want -1", code)
-	}
-	p.Kill()
-	p.Kill()
-	select {
-	case <-p.Ended():
-	default:
-		t.Error("it has not ended")
-	}
-}
-
-func TestTail(t *testing.T) {
-	for _, test := range []struct{ name, text, want string }{
-		{"an empty file has no lines", "", ""},
-		{"fewer lines are all shown", "a\n", "a"},
-		{"as many lines are all shown", "a\nb\n", "a\nb"},
-		{"of more lines the first are left out", "a\nb\nc\n", "b\nc"},
-		{"a last line without an end counts", "a\nb\nc", "b\nc"},
-	} {
-		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := string(tail(path, 2)); got != test.want {
-			t.Errorf("%s: tail is %q, want %q", test.name, got, test.want)
-		}
 	}
 }
