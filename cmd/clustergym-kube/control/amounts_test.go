@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -33,7 +32,7 @@ func sized(pods []*corev1.Pod, cpu, mem string) []*corev1.Pod {
 
 func built(t *testing.T, pods []*corev1.Pod, more ...*corev1.Node) *mirror.View {
 	t.Helper()
-	o := &mirror.Objects{Nodes: append(more, roomy("a")), Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
+	o := &mirror.Objects{Nodes: append(more, roomy("a")), Pods: pods, ReclaimBy: noon}
 	v, err := mirror.Build(o, &reading, noon)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -51,7 +50,7 @@ func benchmarkRound(b *testing.B, d *decide.Decider, objects *mirror.Objects) {
 // waiting gangs.
 func contended(nodes, idle, waiting int) *mirror.Objects {
 	draw := rand.New(rand.NewPCG(1, 2))
-	o := &mirror.Objects{Groups: &gang.Combined{}, ReclaimBy: noon}
+	o := &mirror.Objects{ReclaimBy: noon}
 	for i := range nodes {
 		name := fmt.Sprintf("n%04d", i)
 		o.Nodes = append(o.Nodes, node(name, 8, nil))

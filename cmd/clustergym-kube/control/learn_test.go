@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -58,7 +57,7 @@ func TestRoundsTeach(t *testing.T) {
 	} {
 		d := decider(t, "sjfskip+know:time=history")
 		round := func(pods []*corev1.Pod, at time.Time) {
-			o := &mirror.Objects{Nodes: nodes, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
+			o := &mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}
 			v, err := mirror.Build(o, &reading, at)
 			if err != nil {
 				t.Fatal(err)
@@ -161,7 +160,7 @@ func TestReadingsTeach(t *testing.T) {
 						samples[measure.Pod{Namespace: pod.Namespace, Name: pod.Name}] = measure.Sample{Speed: s.measured[i], At: at}
 					}
 				}
-				o := &mirror.Objects{Nodes: nodes, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}
+				o := &mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}
 				v, err := mirror.Build(o, &reading, at)
 				if err != nil {
 					t.Fatal(err)
@@ -246,7 +245,7 @@ func TestGangsThatEndDuringARestartTeach(t *testing.T) {
 			return d
 		}
 		round := func(d *decide.Decider, pods []*corev1.Pod, at time.Time) {
-			v, err := mirror.Build(&mirror.Objects{Nodes: nodes, Groups: &gang.Combined{}, Pods: pods, ReclaimBy: noon}, &reading, at)
+			v, err := mirror.Build(&mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}, &reading, at)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"pgregory.net/rapid"
-
 )
 
 // outcome returns all changes of a round as text, except those of gangs whose names begin with never.

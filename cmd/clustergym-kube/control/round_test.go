@@ -99,7 +99,7 @@ func (g crew) list() (all []*corev1.Pod) {
 
 func view(t rapid.TB, nodes []*corev1.Node, crews []crew, offer int32) (*mirror.View, *mirror.Objects) {
 	t.Helper()
-	o := &mirror.Objects{Nodes: nodes, Groups: &gang.Combined{}, Offer: offer, ReclaimBy: noon}
+	o := &mirror.Objects{Nodes: nodes, Offer: offer, ReclaimBy: noon}
 	for _, g := range crews {
 		o.Pods = append(o.Pods, g.list()...)
 	}

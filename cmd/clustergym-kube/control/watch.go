@@ -23,7 +23,6 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
-	"github.com/clustergym/clustergym/env/pods"
 )
 
 // watch contains the API server's objects as far as the informers have received them.
@@ -34,7 +33,7 @@ type watch struct {
 	claims  corelisters.PersistentVolumeClaimLister
 	volumes corelisters.PersistentVolumeLister
 	control corelisters.ConfigMapNamespaceLister
-	groups  gang.Combined
+	groups  gang.Groups
 	changed chan struct{} // has capacity 1
 	synced  []cache.InformerSynced
 	start   func(stop <-chan struct{})
@@ -63,14 +62,13 @@ func newWatch(c *Config) (*watch, error) {
 	}
 	if slices.Contains(apis, gang.NativeVersion) {
 		groups := all.Scheduling().V1alpha2().PodGroups()
-		watched, w.groups.Native = append(watched, groups.Informer()), &gang.Native{Lister: groups.Lister()}
+		watched, w.groups.Native = append(watched, groups.Informer()), groups.Lister()
 	}
 	w.start = func(stop <-chan struct{}) { all.Start(stop); own.Start(stop) }
-	for version, into := range map[string]**gang.CRD{
-		gang.CRDVersion: &w.groups.CRD, pods.Volcano: &w.groups.Volcano, pods.KAI: &w.groups.KAI,
-	} {
-		if slices.Contains(apis, version) {
-			watched = append(watched, w.watchGroups(c.Dynamic, version, into))
+	w.groups.Defined = map[string]func(namespace, name string) *unstructured.Unstructured{}
+	for _, version := range apis {
+		if version != gang.NativeVersion {
+			watched = append(watched, w.watchGroups(c.Dynamic, version))
 		}
 	}
 	for _, informer := range watched {
@@ -86,17 +84,17 @@ func newWatch(c *Config) (*watch, error) {
 }
 
 // watchGroups prepares the informer for the PodGroups of a version that a CustomResourceDefinition defines.
-func (w *watch) watchGroups(client dynamic.Interface, version string, into **gang.CRD) cache.SharedIndexInformer {
+func (w *watch) watchGroups(client dynamic.Interface, version string) cache.SharedIndexInformer {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	of, _ := schema.ParseGroupVersion(version) // a constant
 	groups := factory.ForResource(of.WithResource("podgroups"))
-	*into = &gang.CRD{Version: version, Get: func(namespace, name string) *unstructured.Unstructured {
+	w.groups.Defined[version] = func(namespace, name string) *unstructured.Unstructured {
 		object, err := groups.Lister().ByNamespace(namespace).Get(name)
 		if err != nil {
 			return nil // the lister's only error: there is no such group
 		}
 		return object.(*unstructured.Unstructured)
-	}}
+	}
 	informer, before := groups.Informer(), w.start
 	w.start = func(stop <-chan struct{}) { before(stop); factory.Start(stop) }
 	return informer
@@ -167,7 +165,7 @@ func sameNode(a, b *corev1.Node) bool {
 // such object.
 func (w *watch) objects() (*mirror.Objects, error) {
 	o := &mirror.Objects{
-		Groups: &w.groups,
+		Groups: w.groups,
 		Claim: func(namespace, name string) *corev1.PersistentVolumeClaim {
 			claim, _ := w.claims.PersistentVolumeClaims(namespace).Get(name)
 			return claim

@@ -27,8 +27,19 @@ type Group struct {
 	Annotations     map[string]string       // of the group's object, nil if it has none; read only
 }
 
-// Source returns the group of a pod. ok is false if the pod belongs to no group: it is a gang of one. An error says why the group
-// is not known yet (its object is missing or invalid) and what is expected; g then still has the namespace and the name.
-type Source interface {
-	Of(pod *corev1.Pod) (g Group, ok bool, err error)
+// Neutral returns what of a pod decides about its gang. The pod shares its maps with the result.
+func Neutral(pod *corev1.Pod) *pods.Pod {
+	p := &pods.Pod{
+		Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations, Bound: pod.Spec.NodeName != "",
+		Gated: len(pod.Spec.SchedulingGates) > 0, Succeeded: pod.Status.Phase == corev1.PodSucceeded,
+	}
+	if g := pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		p.Group = *g.PodGroupName
+	}
+	for i := range pod.OwnerReferences {
+		if o := &pod.OwnerReferences[i]; o.Controller != nil && *o.Controller {
+			p.Owner = pods.Owner{Kind: o.Kind, Name: o.Name, UID: string(o.UID)}
+		}
+	}
+	return p
 }

@@ -32,7 +32,7 @@ func aPod(native, label, least string) *corev1.Pod {
 	return p
 }
 
-func natives(t *testing.T, policies map[string]schedulingv1alpha2.PodGroupSpec) *Native {
+func natives(t *testing.T, policies map[string]schedulingv1alpha2.PodGroupSpec) schedulinglisters.PodGroupLister {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for name, spec := range policies {
@@ -46,11 +46,11 @@ func natives(t *testing.T, policies map[string]schedulingv1alpha2.PodGroupSpec) 
 			t.Fatal(err)
 		}
 	}
-	return &Native{Lister: schedulinglisters.NewPodGroupLister(indexer)}
+	return schedulinglisters.NewPodGroupLister(indexer)
 }
 
-func crds(least map[string]any) *CRD {
-	return &CRD{Get: func(namespace, name string) *unstructured.Unstructured {
+func crds(least map[string]any) func(namespace, name string) *unstructured.Unstructured {
+	return func(namespace, name string) *unstructured.Unstructured {
 		n, ok := least[name]
 		if !ok || namespace != "team" {
 			return nil
@@ -64,7 +64,7 @@ func crds(least map[string]any) *CRD {
 		u.SetUID("crd")
 		u.SetAnnotations(map[string]string{"a": "crd"})
 		return u
-	}}
+	}
 }
 
 func gangOf(n int32) schedulingv1alpha2.PodGroupSpec {
@@ -73,7 +73,7 @@ func gangOf(n int32) schedulingv1alpha2.PodGroupSpec {
 	}}
 }
 
-func TestCombined(t *testing.T) {
+func TestGroups(t *testing.T) {
 	basic := schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
 		Basic: &schedulingv1alpha2.BasicSchedulingPolicy{},
 	}}
@@ -84,8 +84,9 @@ func TestCombined(t *testing.T) {
 	})
 	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil})
 	volcano, kai := crds(map[string]any{"v": int64(4), "zero": int64(0)}), crds(map[string]any{"k": int64(2)})
-	volcano.Version, kai.Version = pods.Volcano, pods.KAI
-	all, labels := &Combined{Native: native, CRD: crd, Volcano: volcano, KAI: kai}, &Combined{}
+	all, labels := &Groups{Native: native, Defined: map[string]func(namespace, name string) *unstructured.Unstructured{
+		CRDVersion: crd, pods.Volcano: volcano, pods.KAI: kai,
+	}}, &Groups{}
 	says := func(key, value string) *corev1.Pod {
 		p := aPod("", "", "")
 		p.Annotations[key] = value
@@ -93,7 +94,7 @@ func TestCombined(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		source *Combined
+		source *Groups
 		pod    *corev1.Pod
 		ok     bool
 		group  string // name of the group and version of its object
@@ -154,18 +155,10 @@ func TestCombined(t *testing.T) {
 	}
 }
 
-func TestSourcesLeaveOtherPodsAlone(t *testing.T) {
-	for _, s := range []Source{natives(t, nil), crds(nil), Labels{}} {
-		if _, ok, err := s.Of(aPod("", "", "")); ok || err != nil {
-			t.Errorf("%T: ok %t, error %v, want neither", s, ok, err)
-		}
-	}
-}
-
 func TestWhateverUsersWriteACountIsWithinItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`-?[0-9]{1,12}`)).Draw(t, "text")
-		g, ok, err := Labels{}.Of(aPod("", "g", text))
+		g, ok, err := new(Groups).Of(aPod("", "g", text))
 		if !ok || g.MinCount < 1 || g.MinCount > mostMembers {
 			t.Fatalf("got %+v, %t, %v", g, ok, err)
 		}

@@ -129,7 +129,7 @@ func leaving(p *corev1.Pod) { t := metav1.NewTime(now); p.DeletionTimestamp = &t
 func gated(p *corev1.Pod)   { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }
 
 func objects(nodes []*corev1.Node, pods ...*corev1.Pod) *Objects {
-	return &Objects{Nodes: nodes, Pods: pods, Groups: gang.Labels{}}
+	return &Objects{Nodes: nodes, Pods: pods}
 }
 
 func nodes(of ...*corev1.Node) []*corev1.Node { return of }

@@ -146,7 +146,9 @@ func TestGangsWaitFromWhenTheyAreWhole(t *testing.T) {
 	group.SetCreationTimestamp(metav1.NewTime(now.Add(-900 * time.Hour)))
 	o := objects(nodes(aNode("n1")), aPod("x", inGang("g", 2), created(3*time.Hour)), aPod("y", inGang("g", 2), created(2*time.Hour)),
 		aPod("z", inGang("g", 2), created(time.Minute)), aPod("done", inGang("g", 2), created(800*time.Hour), inPhase(corev1.PodFailed)))
-	o.Groups = &gang.CRD{Get: func(string, string) *unstructured.Unstructured { return group }}
+	o.Groups.Defined = map[string]func(string, string) *unstructured.Unstructured{
+		gang.CRDVersion: func(string, string) *unstructured.Unstructured { return group },
+	}
 	if v := build(t, o); len(v.Jobs) != 1 || v.Jobs[0].Spec.Submit != 998*time.Hour {
 		t.Errorf("got %s since %v, want one gang since 998h", tell(v), v.Jobs[0].Spec.Submit)
 	}

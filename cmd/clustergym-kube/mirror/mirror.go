@@ -18,7 +18,7 @@ type Objects struct {
 	Nodes     []*corev1.Node
 	Pods      []*corev1.Pod // all pods of the cluster, including those of other schedulers
 	Quotas    []*corev1.ResourceQuota
-	Groups    gang.Source
+	Groups    gang.Groups
 	Claim     func(namespace, name string) *corev1.PersistentVolumeClaim // returns nil if unknown
 	Volume    func(name string) *corev1.PersistentVolume                 // returns nil if unknown
 	Offer     int32                                                      // how many inference nodes may be on loan

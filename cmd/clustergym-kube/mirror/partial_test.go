@@ -5,14 +5,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 )
 
 // TestPartlyBoundGangsThatCannotBeCompleted checks that a partly bound gang of which a waiting pod is refused counts as partly
 // bound, so that it is given up in time: it holds GPUs.
 func TestPartlyBoundGangsThatCannotBeCompleted(t *testing.T) {
 	in := inGang("g", 3)
-	o := &Objects{Nodes: []*corev1.Node{aNode("a")}, Groups: gang.Labels{}, Pods: []*corev1.Pod{
+	o := &Objects{Nodes: []*corev1.Node{aNode("a")}, Pods: []*corev1.Pod{
 		aPod("p0", in, on("a")), aPod("p1", in), aPod("p2", in, asks(gpu, "7")),
 	}}
 	v, err := Build(o, config(), now)

@@ -81,11 +81,8 @@ func (b *builder) group(own []*corev1.Pod) (all []*podGang) {
 	return all
 }
 
-func (b *builder) groupOf(pod *corev1.Pod) (g gang.Group, err error) {
-	ok := false
-	if b.Groups != nil {
-		g, ok, err = b.Groups.Of(pod)
-	}
+func (b *builder) groupOf(pod *corev1.Pod) (gang.Group, error) {
+	g, ok, err := b.Groups.Of(pod)
 	if !ok && err == nil {
 		return gang.Group{Namespace: pod.Namespace, Name: pod.Name, API: pods.Alone, MinCount: 1}, nil
 	}

@@ -116,7 +116,7 @@ func somePod(t *rapid.T, i int) *corev1.Pod {
 
 func someObjects(t *rapid.T) *Objects {
 	o := &Objects{
-		Groups: gang.Labels{}, Offer: int32(rapid.IntRange(-1, 4).Draw(t, "offer")), ReclaimBy: someTime(t).Time,
+		Offer: int32(rapid.IntRange(-1, 4).Draw(t, "offer")), ReclaimBy: someTime(t).Time,
 	}
 	for _, name := range nodeNames[:rapid.IntRange(0, 4).Draw(t, "nodes")] {
 		o.Nodes = append(o.Nodes, someNode(t, name))
@@ -292,7 +292,7 @@ func FuzzBuild(f *testing.F) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	o := &Objects{Groups: gang.Labels{}}
+	o := &Objects{}
 	for i := range 1000 {
 		o.Nodes = append(o.Nodes, aNode(fmt.Sprintf("node-%04d", i), labelled("zone", fmt.Sprint(i%10), config().RackLabel, fmt.Sprint(i/32))))
 	}

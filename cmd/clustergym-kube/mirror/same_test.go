@@ -118,8 +118,9 @@ func (d *drawn) objects(t *rapid.T) *Objects {
 			t.Fatal(err)
 		}
 	}
-	of := func(version string) *gang.CRD {
-		return &gang.CRD{Version: version, Get: func(namespace, name string) *unstructured.Unstructured {
+	defined := map[string]func(namespace, name string) *unstructured.Unstructured{}
+	for _, version := range []string{pods.Plugins, pods.Volcano, pods.KAI} {
+		defined[version] = func(namespace, name string) *unstructured.Unstructured {
 			at := slices.IndexFunc(d.others, func(g *unstructured.Unstructured) bool {
 				return g.GetAPIVersion() == version && g.GetNamespace() == namespace && g.GetName() == name
 			})
@@ -127,12 +128,9 @@ func (d *drawn) objects(t *rapid.T) *Objects {
 				return nil
 			}
 			return d.others[at]
-		}}
+		}
 	}
-	return &Objects{Nodes: d.nodes, Pods: d.pods, Groups: &gang.Combined{
-		Native: &gang.Native{Lister: schedulinglisters.NewPodGroupLister(indexer)},
-		CRD:    of(pods.Plugins), Volcano: of(pods.Volcano), KAI: of(pods.KAI),
-	}}
+	return &Objects{Nodes: d.nodes, Pods: d.pods, Groups: gang.Groups{Native: schedulinglisters.NewPodGroupLister(indexer), Defined: defined}}
 }
 
 // seen is what the mirror sees: jobs as lines, and the names of those that the snapshot may see otherwise, because this scheduler
