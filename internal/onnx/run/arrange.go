@@ -17,23 +17,17 @@ func ints64(xs ...int) *Tensor {
 }
 
 func constant(c *call) error {
-	for _, name := range []string{"value", "value_float", "value_int", "value_floats", "value_ints"} {
-		a, ok := c.node.attributes[name]
-		if !ok {
-			continue
-		}
-		switch name {
-		case "value":
-			if a.t != nil {
-				return c.give(a.t, nil)
-			}
-		case "value_float":
+	for name, a := range c.node.attributes {
+		switch {
+		case name == "value" && a.t != nil:
+			return c.give(a.t, nil)
+		case name == "value_float":
 			return c.give(&Tensor{Type: Float, Floats: []float32{a.f}}, nil)
-		case "value_int":
+		case name == "value_int":
 			return c.give(&Tensor{Type: Int64, Ints: []int64{a.i}}, nil)
-		case "value_floats":
+		case name == "value_floats":
 			return c.give(&Tensor{Type: Float, Shape: []int{len(a.floats)}, Floats: a.floats}, nil)
-		default:
+		case name == "value_ints":
 			return c.give(&Tensor{Type: Int64, Shape: []int{len(a.ints)}, Ints: a.ints}, nil)
 		}
 	}
@@ -99,7 +93,7 @@ func pick[T any](out []T, shape []int, x []T, s []int, first int) {
 
 func numbers(c *call) error {
 	from, to, by := c.in[0], c.in[1], c.in[2]
-	if err := errors.Join(same(from, to), same(from, by)); err != nil || from.Len() != 1 || to.Len() != 1 || by.Len() != 1 {
+	if from.Type != to.Type || from.Type != by.Type || from.Len() != 1 || to.Len() != 1 || by.Len() != 1 {
 		return fmt.Errorf("numbers from %v to %v by %v, want one number of the same type each", from, to, by)
 	}
 	n := 0.0
@@ -254,12 +248,11 @@ func transpose(c *call) error {
 			perm = append(perm, int64(i))
 		}
 	}
-	for i, p := range slices.Sorted(slices.Values(perm)) {
-		if p != int64(i) || len(perm) != rank {
-			return fmt.Errorf("permutation %v of %v", perm[:min(len(perm), maxRank)], t)
-		}
+	known := make([]int64, rank)
+	for i := range known {
+		known[i] = int64(i)
 	}
-	if len(perm) != rank {
+	if !slices.Equal(slices.Sorted(slices.Values(perm)), known) {
 		return fmt.Errorf("permutation %v of %v", perm[:min(len(perm), maxRank)], t)
 	}
 	from, shape, s := strides(t.Shape), make([]int, rank), make([]int, rank)

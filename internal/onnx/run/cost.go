@@ -20,18 +20,10 @@ const (
 	nodeWork        = 500 // a node
 	inputWork       = 100 // one of its inputs
 	rowWork         = 20  // a row, along the last dimension, of what is read or made
-	elementWork     = 2   // an element that is read, or made by an operator that is not in works
+	elementWork     = 2   // an element that is read
 	productWork     = 250 // a product of two matrices
 	productsPerWork = 16  // multiplications of such a product
 )
-
-// works are the costs of an element that an operator makes, if it costs more than elementWork.
-var works = map[string]int{
-	"BatchNormalization": 24, "Ceil": 12, "Celu": 64, "Cos": 64, "CumSum": 8, "Elu": 32, "Erf": 32, "Exp": 8, "Floor": 12,
-	"Gather": 16, "GatherElements": 32, "Gelu": 40, "HardSigmoid": 12, "HardSwish": 12, "LayerNormalization": 12, "Log": 24,
-	"LogSoftmax": 16, "Mish": 32, "Mod": 24, "RMSNormalization": 12, "Round": 12, "Selu": 32, "Sigmoid": 12, "Sin": 64,
-	"Softmax": 16, "Softplus": 48, "Softsign": 8, "Swish": 24, "Tanh": 24, "Tile": 8, "Transpose": 8, "Trilu": 8,
-}
 
 // machine is one run of a model.
 type machine struct {
@@ -98,7 +90,7 @@ func (c *call) make(of Type, shape []int) (*Tensor, error) {
 	if err := c.reserve(n * of.size()); err != nil {
 		return nil, fmt.Errorf("result of shape %v: %w", shape, err)
 	}
-	if err := c.charge(max(works[c.node.operator], elementWork)*n + rowWork*rows(n, shape)); err != nil {
+	if err := c.charge(c.price*n + rowWork*rows(n, shape)); err != nil {
 		return nil, err
 	}
 	t := &Tensor{Type: of, Shape: shape}

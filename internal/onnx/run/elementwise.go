@@ -9,27 +9,27 @@ import (
 
 // broadcast returns the shape of an elementwise result of two tensors.
 func broadcast(a, b []int) ([]int, error) {
-	shape := make([]int, max(len(a), len(b)))
-	for i := range shape {
-		x, y := fromEnd(a, len(shape)-i), fromEnd(b, len(shape)-i)
-		switch {
-		case x == y || y == 1:
-			shape[i] = x
-		case x == 1:
-			shape[i] = y
-		default:
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	shape := slices.Clone(a)
+	for i, d := range b {
+		switch at := len(a) - len(b) + i; {
+		case shape[at] == 1:
+			shape[at] = d
+		case d != 1 && d != shape[at]:
 			return nil, fmt.Errorf("shapes %v and %v do not go together", a, b)
 		}
 	}
 	return shape, nil
 }
 
-// fromEnd returns the i-th dimension of a shape from its end, 1 beyond its beginning.
-func fromEnd(shape []int, i int) int {
-	if i > len(shape) {
-		return 1
+// within returns an error unless a tensor can be broadcast to a shape without making it larger.
+func within(t *Tensor, shape []int) error {
+	if all, err := broadcast(t.Shape, shape); err != nil || !slices.Equal(all, shape) {
+		return fmt.Errorf("%v for the shape %v", t, shape)
 	}
-	return shape[len(shape)-i]
+	return nil
 }
 
 // reach returns, for each dimension of a shape, how far apart neighbours are in a tensor of shape own that is broadcast to it.
@@ -96,50 +96,59 @@ func zip[T, U any](out []U, shape []int, x []T, a []int, y []T, b []int, f func(
 	})
 }
 
-// same returns an error unless two tensors have the same type.
-func same(a, b *Tensor) error {
+// pair returns a new tensor for an elementwise result of two tensors of the same type.
+func (c *call) pair(a, b *Tensor, of Type) (*Tensor, error) {
 	if a.Type != b.Type {
-		return fmt.Errorf("inputs %v and %v, want the same type", a, b)
-	}
-	return nil
-}
-
-// combine returns f of two tensors of the same type, element by element.
-func (c *call) combine(a, b *Tensor, floats func(x, y float32) float32, ints func(x, y int64) int64) (*Tensor, error) {
-	if err := same(a, b); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("inputs %v and %v, want the same type", a, b)
 	}
 	shape, err := broadcast(a.Shape, b.Shape)
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.make(a.Type, shape)
-	if err != nil {
-		return nil, err
-	}
-	if a.Type == Float {
-		zip(out.Floats, shape, a.Floats, a.Shape, b.Floats, b.Shape, floats)
-		return out, nil
-	}
-	zip(out.Ints, shape, a.Ints, a.Shape, b.Ints, b.Shape, func(x, y int64) int64 { return a.Type.wrap(ints(x, y)) })
-	return out, nil
+	return c.make(of, shape)
 }
 
-func arithmetic(floats func(x, y float32) float32, ints func(x, y int64) int64) operator {
-	return operator{"nn", 1, func(c *call) error { return c.give(c.combine(c.in[0], c.in[1], floats, ints)) }}
+// combine returns f of two tensors of the same type, element by element.
+func (c *call) combine(a, b *Tensor, floats func(x, y float32) float32, whole func(x, y int64) int64) (*Tensor, error) {
+	out, err := c.pair(a, b, a.Type)
+	switch {
+	case err != nil:
+	case a.Type == Float:
+		zip(out.Floats, out.Shape, a.Floats, a.Shape, b.Floats, b.Shape, floats)
+	default:
+		zip(out.Ints, out.Shape, a.Ints, a.Shape, b.Ints, b.Shape, func(x, y int64) int64 { return a.Type.wrap(whole(x, y)) })
+	}
+	return out, err
 }
 
-func variadic(floats func(x, y float32) float32, ints func(x, y int64) int64) operator {
-	return operator{"n*", 1, func(c *call) (err error) {
-		t := c.in[0]
-		for _, other := range c.in[1:] {
-			if t, err = c.combine(t, other, floats, ints); err != nil {
-				return err
-			}
+func arithmetic(floats func(x, y float32) float32, whole func(x, y int64) int64) operator {
+	return operator{"nn", 2, func(c *call) error { return c.give(c.combine(c.in[0], c.in[1], floats, whole)) }}
+}
+
+// comparison returns an operator of two tensors of the same type whose results are booleans.
+func comparison(in string, floats func(x, y float32) bool, whole func(x, y int64) bool) operator {
+	return operator{in, 2, func(c *call) error {
+		a, b := c.in[0], c.in[1]
+		out, err := c.pair(a, b, Bool)
+		switch {
+		case err != nil:
+		case a.Type == Float:
+			zip(out.Ints, out.Shape, a.Floats, a.Shape, b.Floats, b.Shape, func(x, y float32) int64 { return bit(floats(x, y)) })
+		default:
+			zip(out.Ints, out.Shape, a.Ints, a.Shape, b.Ints, b.Shape, func(x, y int64) int64 { return bit(whole(x, y)) })
 		}
-		return c.give(t, nil)
+		return c.give(out, err)
 	}}
 }
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func multiplied(x, y float32) float32 { return x * y }
 
 func larger(x, y float32) float32 {
 	if x > y || x != x {
@@ -155,11 +164,30 @@ func smaller(x, y float32) float32 {
 	return y
 }
 
+var errDivision = errors.New("an integer is divided by 0")
+
 func divide(c *call) error {
 	if slices.Contains(c.in[1].Ints, 0) {
-		return errors.New("an integer is divided by 0")
+		return errDivision
 	}
 	return c.give(c.combine(c.in[0], c.in[1], func(x, y float32) float32 { return x / y }, func(x, y int64) int64 { return x / y }))
+}
+
+// modulo returns the rest of a division of integers, with the sign of the divisor.
+func modulo(c *call) error {
+	if slices.Contains(c.in[1].Ints, 0) {
+		return errDivision
+	}
+	if c.int("fmod", 0) != 0 {
+		return errors.New("fmod=1, want 0")
+	}
+	return c.give(c.combine(c.in[0], c.in[1], nil, func(x, y int64) int64 {
+		rest := x % y
+		if rest != 0 && (rest < 0) != (y < 0) {
+			rest += y
+		}
+		return rest
+	}))
 }
 
 // powerWork is what an element of a power costs that is not a square.
@@ -167,13 +195,11 @@ const powerWork = 100
 
 func power(c *call) (err error) {
 	x, by := c.in[0], c.in[1]
-	if by.Type != Float {
-		if by, err = c.cast(by, Float); err != nil {
-			return err
-		}
+	if by, err = c.cast(by, Float); err != nil {
+		return err
 	}
 	if by.Len() == 1 && by.Floats[0] == 2 && len(by.Shape) <= len(x.Shape) {
-		return c.give(c.combine(x, x, func(x, y float32) float32 { return x * y }, nil))
+		return c.give(c.combine(x, x, multiplied, nil))
 	}
 	shape, err := broadcast(x.Shape, by.Shape)
 	if err != nil {
@@ -190,42 +216,24 @@ func power(c *call) (err error) {
 	return c.give(c.combine(x, by, power, nil))
 }
 
-// compare returns an operator of two tensors of the same type whose results are booleans.
-func compare(floats func(x, y float32) bool, ints func(x, y int64) bool) func(c *call) error {
-	return func(c *call) error {
-		a, b := c.in[0], c.in[1]
-		if err := same(a, b); err != nil {
-			return err
-		}
-		shape, err := broadcast(a.Shape, b.Shape)
-		if err != nil {
-			return err
-		}
-		out, err := c.make(Bool, shape)
-		if err != nil {
-			return err
-		}
-		if a.Type == Float {
-			zip(out.Ints, shape, a.Floats, a.Shape, b.Floats, b.Shape, func(x, y float32) int64 { return bit(floats(x, y)) })
-		} else {
-			zip(out.Ints, shape, a.Ints, a.Shape, b.Ints, b.Shape, func(x, y int64) int64 { return bit(ints(x, y)) })
-		}
-		return c.give(out, nil)
+// prelu multiplies what is negative by a slope.
+func prelu(c *call) error {
+	if err := within(c.in[1], c.in[0].Shape); err != nil {
+		return err
 	}
-}
-
-func bit(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+	return c.give(c.combine(c.in[0], c.in[1], func(x, a float32) float32 {
+		if x < 0 {
+			return a * x
+		}
+		return x
+	}, nil))
 }
 
 func clip(c *call) (err error) {
 	t := c.in[0]
 	for k, f := range []struct {
 		floats func(x, y float32) float32
-		ints   func(x, y int64) int64
+		whole  func(x, y int64) int64
 	}{{larger, func(x, y int64) int64 { return max(x, y) }}, {smaller, func(x, y int64) int64 { return min(x, y) }}} {
 		limit := c.input(1 + k)
 		if limit == nil {
@@ -234,28 +242,42 @@ func clip(c *call) (err error) {
 		if limit.Len() != 1 {
 			return fmt.Errorf("limit %v, want one number", limit)
 		}
-		if t, err = c.combine(t, limit.view(nil), f.floats, f.ints); err != nil {
+		if t, err = c.combine(t, limit.view(nil), f.floats, f.whole); err != nil {
 			return err
 		}
 	}
 	return c.give(t, nil)
 }
 
-// modulo returns the rest of a division, with the sign of the divisor, or with that of the dividend if fmod is 1.
-func modulo(c *call) error {
-	if slices.Contains(c.in[1].Ints, 0) {
-		return errors.New("an integer is divided by 0")
+// where chooses between elements of inputs 1 and 2.
+func where(c *call) error {
+	cond, x, y := c.in[0], c.in[1], c.in[2]
+	if x.Type != y.Type {
+		return fmt.Errorf("inputs %v and %v, want the same type", x, y)
 	}
-	like := c.int("fmod", 0) != 0
-	if c.in[0].Type == Float && !like {
-		return errors.New("the rest of floats, want fmod=1")
+	shape, err := broadcast(x.Shape, y.Shape)
+	if err == nil {
+		shape, err = broadcast(cond.Shape, shape)
 	}
-	return c.give(c.combine(c.in[0], c.in[1], func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) },
-		func(x, y int64) int64 {
-			rest := x % y
-			if !like && rest != 0 && (rest < 0) != (y < 0) {
-				rest += y
+	if err != nil {
+		return err
+	}
+	out, err := c.spread(y, shape)
+	if err != nil {
+		return err
+	}
+	sb, sx := reach(cond.Shape, shape), reach(x.Shape, shape)
+	db, dx := last(sb), last(sx)
+	walk(shape, sb, sx, func(at, i, j, n int) {
+		for k := range n {
+			switch {
+			case cond.Ints[i+k*db] == 0:
+			case x.Type == Float:
+				out.Floats[at+k] = x.Floats[j+k*dx]
+			default:
+				out.Ints[at+k] = x.Ints[j+k*dx]
 			}
-			return rest
-		}))
+		}
+	})
+	return c.give(out, nil)
 }

@@ -3,145 +3,132 @@ package run
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
-// each returns a tensor with f of each element of the first input, which has floats.
-func (c *call) each(f func(float32) float32) error {
-	out, err := c.make(Float, c.in[0].Shape)
-	if err != nil {
-		return err
-	}
-	for i, x := range c.in[0].Floats {
-		out.Floats[i] = f(x)
-	}
-	return c.give(out, nil)
-}
-
-// eachInt returns a tensor with f of each element of the first input, which has integers or booleans.
-func (c *call) eachInt(f func(int64) int64) error {
+// each returns a tensor of a type with f of each element of the first input, which has floats, or else whole of each integer.
+func (c *call) each(of Type, f func(float32) float32, whole func(int64) int64) error {
 	t := c.in[0]
-	out, err := c.make(t.Type, t.Shape)
+	out, err := c.make(of, t.Shape)
 	if err != nil {
 		return err
+	}
+	for i, x := range t.Floats {
+		if y := f(x); of == Float {
+			out.Floats[i] = y
+		} else {
+			out.Ints[i] = int64(y)
+		}
 	}
 	for i, x := range t.Ints {
-		out.Ints[i] = t.Type.wrap(f(x))
+		out.Ints[i] = of.wrap(whole(x))
 	}
 	return c.give(out, nil)
 }
 
-func function(f func(float32) float32) operator {
-	return operator{"f", 1, func(c *call) error { return c.each(f) }}
-}
-
-// double returns an operator that computes in double precision.
-func double(f func(float64) float64) operator {
-	return function(func(x float32) float32 { return float32(f(float64(x))) })
-}
-
-func negate(c *call) error {
-	if c.in[0].Type == Float {
-		return c.each(func(x float32) float32 { return -x })
-	}
-	return c.eachInt(func(x int64) int64 { return -x })
-}
-
-func absolute(c *call) error {
-	if c.in[0].Type == Float {
-		return c.each(func(x float32) float32 { return float32(math.Abs(float64(x))) })
-	}
-	return c.eachInt(func(x int64) int64 { return max(x, -x) })
-}
-
-func not(c *call) error { return c.eachInt(func(x int64) int64 { return 1 - x }) }
-
-func sign(x float32) float32 {
-	switch {
-	case x > 0:
-		return 1
-	case x < 0:
-		return -1
-	}
-	return x
-}
-
-// mish returns x tanh(softplus(x)), by one exponential.
-func mish(x float64) float64 {
-	if x > 20 {
-		return x // to within float32
-	}
-	e := math.Exp(x)
-	return x * (e * (e + 2) / (e*(e+2) + 2))
+// function returns an operator that computes a function of floats in double precision, with the attributes alpha and beta, which
+// may be called gamma, or else these numbers.
+func function(work int, alpha, beta float64, f func(x, a, b float64) float64) operator {
+	return operator{"f", work, func(c *call) error {
+		a, b := alpha, beta
+		for name, to := range map[string]*float64{"alpha": &a, "beta": &b, "gamma": &b} {
+			if given, ok := c.node.attributes[name]; ok {
+				*to = float64(given.f)
+			}
+		}
+		return c.each(Float, func(x float32) float32 { return float32(f(float64(x), a, b)) }, nil)
+	}}
 }
 
 func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
-// parametric returns an operator that computes in double precision, with the attributes alpha and beta, or else these numbers.
-func parametric(alpha, beta float32, f func(x, a, b float64) float64) operator {
-	return operator{"f", 1, func(c *call) error {
-		a, b := float64(c.float("alpha", alpha)), float64(c.float("beta", c.float("gamma", beta)))
-		return c.each(func(x float32) float32 { return float32(f(float64(x), a, b)) })
-	}}
-}
-
-func leakyRelu(x, a, _ float64) float64 {
-	if x < 0 {
-		return a * x
-	}
-	return x
-}
-
-func elu(x, a, _ float64) float64 {
+func elu(x, a float64) float64 {
 	if x < 0 {
 		return a * math.Expm1(x)
 	}
 	return x
 }
 
-func selu(x, a, b float64) float64 { return b * elu(x, a, 0) }
-
-func celu(x, a, _ float64) float64 { return math.Max(0, x) + math.Min(0, a*math.Expm1(x/a)) }
-
-func swish(x, a, _ float64) float64 { return x / (1 + math.Exp(-a*x)) }
-
-func hardSigmoid(x, a, b float64) float64 { return math.Max(0, math.Min(1, a*x+b)) }
-
-// prelu multiplies what is negative by a slope.
-func prelu(c *call) error {
-	x, slope := c.in[0], c.in[1]
-	if shape, err := broadcast(slope.Shape, x.Shape); err != nil || !slices.Equal(shape, x.Shape) {
-		return fmt.Errorf("slopes %v for %v", slope, x)
+func gelu(c *call) error {
+	f := func(x float64) float64 { return math.Erf(x / math.Sqrt2) }
+	if c.node.attributes["approximate"].s == "tanh" {
+		f = func(x float64) float64 { return math.Tanh(math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x)) }
 	}
-	return c.give(c.combine(x, slope, func(x, a float32) float32 {
-		if x < 0 {
-			return a * x
+	return c.each(Float, func(x float32) float32 { return float32(0.5 * float64(x) * (1 + f(float64(x)))) }, nil)
+}
+
+func sign(c *call) error {
+	return c.each(Float, func(x float32) float32 {
+		switch {
+		case x > 0:
+			return 1
+		case x < 0:
+			return -1
 		}
 		return x
-	}, nil))
+	}, nil)
 }
 
-func gelu(c *call) error {
-	if c.node.attributes["approximate"].s == "tanh" {
-		return c.each(func(y float32) float32 {
-			x := float64(y)
-			return float32(0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))))
-		})
+func negate(c *call) error {
+	return c.each(c.in[0].Type, func(x float32) float32 { return -x }, func(x int64) int64 { return -x })
+}
+
+func absolute(c *call) error {
+	return c.each(c.in[0].Type, func(x float32) float32 { return float32(math.Abs(float64(x))) },
+		func(x int64) int64 { return max(x, -x) })
+}
+
+func isNaN(c *call) error {
+	return c.each(Bool, func(x float32) float32 { return float32(bit(x != x)) }, nil)
+}
+
+func not(c *call) error { return c.each(Bool, nil, func(x int64) int64 { return 1 - x }) }
+
+// cast returns a tensor with elements of another type. A float loses its fraction; one outside the range of int64 becomes the
+// nearest number in it, and NaN becomes 0.
+func (c *call) cast(t *Tensor, to Type) (*Tensor, error) {
+	if !to.supported() {
+		return nil, fmt.Errorf("elements of %v, want float32, integers or bool", to)
 	}
-	return c.each(func(x float32) float32 { return float32(0.5 * float64(x) * (1 + math.Erf(float64(x)/math.Sqrt2))) })
-}
-
-func isNaN(c *call) error { return c.test(func(x float32) bool { return x != x }) }
-func isInf(c *call) error { return c.test(func(x float32) bool { return math.IsInf(float64(x), 0) }) }
-
-// test returns a tensor with whether a condition holds for each element of the first input.
-func (c *call) test(holds func(x float32) bool) error {
-	out, err := c.make(Bool, c.in[0].Shape)
+	if t.Type == to {
+		return t, nil
+	}
+	out, err := c.make(to, t.Shape)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i, x := range c.in[0].Floats {
-		out.Ints[i] = bit(holds(x))
+	for i, x := range t.Floats {
+		if to == Bool {
+			out.Ints[i] = bit(x != 0)
+		} else {
+			out.Ints[i] = to.wrap(whole(x))
+		}
 	}
-	return c.give(out, nil)
+	for i, x := range t.Ints {
+		switch to {
+		case Float:
+			out.Floats[i] = float32(x)
+		case Bool:
+			out.Ints[i] = bit(x != 0)
+		default:
+			out.Ints[i] = to.wrap(x)
+		}
+	}
+	return out, nil
 }
+
+// whole returns the integer nearest to x towards 0.
+func whole(x float32) int64 {
+	switch {
+	case x != x:
+		return 0
+	case x >= math.MaxInt64:
+		return math.MaxInt64
+	case x <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(x)
+}
+
+func cast(c *call) error { return c.give(c.cast(c.in[0], Type(c.int("to", 0)))) } //nolint:gosec // see typeOf
+
+func castLike(c *call) error { return c.give(c.cast(c.in[0], c.in[1].Type)) }

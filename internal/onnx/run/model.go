@@ -17,7 +17,7 @@ const (
 )
 
 // The operator sets that are supported.
-const firstOpset, lastOpset = 13, 24
+const firstOpset, lastOpset = 13, 22
 
 // Model is a model that was read. It never changes; several goroutines may run it at a time.
 type Model struct {
@@ -34,7 +34,7 @@ type Model struct {
 type node struct {
 	name, operator string
 	in, out        []int // values; -1 for an input or an output that is left out
-	attributes     attributes
+	attributes     map[string]attribute
 }
 
 // String names the node in errors.
@@ -64,18 +64,10 @@ type parser struct {
 
 func (p *parser) model(file []byte) error {
 	var graph []byte
-	err := fields(file, func(f field) error {
-		switch f.number {
-		case 7:
-			graph = f.bytes
-		case 8:
-			return p.opset(f.bytes)
-		case 25:
-			return errors.New("it defines functions, want a graph of operators only: export it with torch.onnx.export of PyTorch 2.5" +
-				" or later, or with dynamo=False")
-		}
-		return nil
-	})
+	err := decode(file, fields{7: &graph, 8: p.opset, 25: func([]byte) error {
+		return errors.New("it defines functions, want a graph of operators only: export it with torch.onnx.export of PyTorch 2.5" +
+			" or later, or with dynamo=False")
+	}})
 	if err != nil {
 		return err
 	}
@@ -91,15 +83,7 @@ func (p *parser) model(file []byte) error {
 // opset reads an OperatorSetIdProto.
 func (p *parser) opset(message []byte) error {
 	domain, version := "", int64(0)
-	err := fields(message, func(f field) error {
-		switch f.number {
-		case 1:
-			domain = f.text()
-		case 2:
-			version = f.int()
-		}
-		return nil
-	})
+	err := decode(message, fields{1: &domain, 2: &version})
 	if domain == "" || domain == "ai.onnx" {
 		p.m.Opset = int(version)
 	}
@@ -109,28 +93,18 @@ func (p *parser) opset(message []byte) error {
 // graph reads a GraphProto. The nodes may stand before the tensors and inputs that they read, so they are read last.
 func (p *parser) graph(message []byte) error {
 	m := p.m
-	var outputs []Value
-	err := fields(message, func(f field) error {
-		switch f.number {
-		case 5:
-			return p.stored(f.bytes)
-		case 11, 12:
-			v, err := parseValue(f.bytes)
-			if err != nil {
-				return err
+	add := func(to *[]Value) func([]byte) error {
+		return func(message []byte) error {
+			v, err := parseValue(message)
+			if *to = append(*to, v); len(*to) > maxValues {
+				return fmt.Errorf("more than %d inputs or outputs", maxValues)
 			}
-			if f.number == 12 {
-				outputs = append(outputs, v)
-			} else {
-				m.Inputs = append(m.Inputs, v)
-			}
-		case 15:
-			return errors.New("it stores sparse tensors, want dense ones")
+			return err
 		}
-		if len(outputs)+len(m.Inputs) > maxValues {
-			return fmt.Errorf("more than %d inputs and outputs", maxValues)
-		}
-		return nil
+	}
+	err := decode(message, fields{
+		5: p.stored, 11: add(&m.Inputs), 12: add(&m.Outputs),
+		15: func([]byte) error { return errors.New("it stores sparse tensors, want dense ones") },
 	})
 	if err != nil {
 		return err
@@ -142,21 +116,14 @@ func (p *parser) graph(message []byte) error {
 			return err
 		}
 	}
-	err = fields(message, func(f field) error {
-		if f.number != 1 {
-			return nil
-		}
-		return p.node(f.bytes)
-	})
-	if err != nil {
+	if err := decode(message, fields{1: p.node}); err != nil {
 		return err
 	}
-	for _, v := range outputs {
+	for _, v := range m.Outputs {
 		if _, ok := m.names[v.Name]; !ok {
 			return fmt.Errorf("no node computes the output %.100q", v.Name)
 		}
 	}
-	m.Outputs = outputs
 	m.findEnds()
 	return nil
 }
@@ -189,37 +156,26 @@ func (p *parser) node(message []byte) error {
 	if p.known++; p.known > maxNodes {
 		return fmt.Errorf("more than %d nodes", maxNodes)
 	}
-	n := node{attributes: attributes{}}
+	n := node{attributes: map[string]attribute{}}
 	var in, out []string
 	domain := ""
-	err := fields(message, func(f field) error {
-		switch f.number {
-		case 1:
-			in = append(in, f.text())
-		case 2:
-			out = append(out, f.text())
-		case 3:
-			n.name = f.text()
-		case 4:
-			n.operator = f.text()
-		case 5:
-			name, a, err := parseAttribute(f.bytes, p.left)
-			if err != nil {
-				return err
+	names := func(to *[]string) func([]byte) error {
+		return func(name []byte) error {
+			if *to = append(*to, string(name)); len(*to) > maxValues {
+				return fmt.Errorf("more than %d inputs or outputs", maxValues)
 			}
-			if a.t != nil {
-				p.left -= a.t.Len()
-			}
-			p.left -= len(a.ints) + len(a.floats)
-			n.attributes[name] = a
-		case 7:
-			domain = f.text()
+			return nil
 		}
-		if len(in)+len(out) > maxValues {
-			return fmt.Errorf("more than %d inputs and outputs", maxValues)
+	}
+	err := decode(message, fields{1: names(&in), 2: names(&out), 3: &n.name, 4: &n.operator, 5: func(message []byte) error {
+		name, a, err := parseAttribute(message, p.left)
+		if err == nil && a.t != nil {
+			p.left -= a.t.Len()
 		}
-		return nil
-	})
+		p.left -= len(a.ints) + len(a.floats)
+		n.attributes[name] = a
+		return err
+	}, 7: &domain})
 	if err != nil {
 		return fmt.Errorf("%v: %w", &n, err)
 	}

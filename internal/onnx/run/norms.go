@@ -3,25 +3,22 @@ package run
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
-// layerNorm normalises the last dimensions, from axis on: it subtracts their mean if centred, divides by the root of their mean
-// square, and applies a scale and a bias.
-func (c *call) layerNorm(centred bool) error {
+// layerNorm normalises the last dimensions, from axis on: it subtracts their mean, divides by the root of their mean square, and
+// applies a scale and a bias.
+func layerNorm(c *call) error {
 	t := c.in[0]
 	at, err := c.axis(-1, len(t.Shape))
 	if err != nil {
 		return err
 	}
 	width, _ := count(t.Shape[at:])
-	scale, bias := c.in[1], c.input(2)
-	for _, w := range []*Tensor{scale, bias} {
-		if w == nil {
-			continue
-		}
-		if shape, err := broadcast(w.Shape, t.Shape[at:]); err != nil || !slices.Equal(shape, t.Shape[at:]) {
-			return fmt.Errorf("%v for the last %d dimensions of %v", w, len(t.Shape)-at, t)
+	for _, w := range c.in[1:] {
+		if w != nil {
+			if err := within(w, t.Shape[at:]); err != nil {
+				return err
+			}
 		}
 	}
 	out, err := c.make(Float, t.Shape)
@@ -35,9 +32,7 @@ func (c *call) layerNorm(centred bool) error {
 		for _, v := range x {
 			mean += float64(v)
 		}
-		if mean /= float64(width); !centred {
-			mean = 0
-		}
+		mean /= float64(width)
 		for _, v := range x {
 			variance += float64((float64(v) - mean) * (float64(v) - mean))
 		}
@@ -46,15 +41,12 @@ func (c *call) layerNorm(centred bool) error {
 			y[i] = float32((float64(v) - mean) * inverse)
 		}
 	}
-	zip(out.Floats, t.Shape, out.Floats, t.Shape, scale.Floats, scale.Shape, func(x, y float32) float32 { return x * y })
-	if bias != nil {
+	zip(out.Floats, t.Shape, out.Floats, t.Shape, c.in[1].Floats, c.in[1].Shape, multiplied)
+	if bias := c.input(2); bias != nil {
 		zip(out.Floats, t.Shape, out.Floats, t.Shape, bias.Floats, bias.Shape, func(x, y float32) float32 { return x + y })
 	}
 	return c.give(out, nil)
 }
-
-func layerNorm(c *call) error { return c.layerNorm(true) }
-func rmsNorm(c *call) error   { return c.layerNorm(false) }
 
 // batchNorm normalises by the means and variances of training, which dimension 1 has an element of.
 func batchNorm(c *call) error {

@@ -12,10 +12,10 @@ import (
 //
 //	f  floats      i  integers     b  booleans     n  floats or integers     a  anything
 //
-// Inputs behind | may be left out, and * repeats the letter before it. At most out outputs may be used, 0 for any number.
+// Inputs behind | may be left out, and * repeats the letter before it. work is what an element costs that it makes, see cost.go.
 type operator struct {
 	in      string
-	out     int
+	work    int
 	compute func(*call) error
 }
 
@@ -31,24 +31,17 @@ func (o operator) letter(k int) byte {
 	return 0
 }
 
-// fits returns an error if a node has other inputs or outputs than the operator.
+// fits returns an error if a node has other inputs or outputs than the operator. Only Split has more than one output.
 func (o operator) fits(n *node) error {
 	needed, _, _ := strings.Cut(strings.TrimSuffix(o.in, "*"), "|")
 	for k := range max(len(needed), len(n.in)) {
 		given := k < len(n.in) && n.in[k] >= 0
-		if k < len(needed) && !given || given && o.letter(k) == 0 {
+		if k < len(needed) && !given || given && o.letter(k) == 0 || !given && strings.HasSuffix(o.in, "*") {
 			return fmt.Errorf("%d inputs, want those of %q", len(n.in), o.in)
 		}
 	}
-	if strings.HasSuffix(o.in, "*") {
-		for k, i := range n.in {
-			if i < 0 {
-				return fmt.Errorf("input %d is left out", k)
-			}
-		}
-	}
-	if o.out > 0 && len(n.out) > o.out {
-		return fmt.Errorf("%d outputs, want at most %d", len(n.out), o.out)
+	if n.operator != "Split" && len(n.out) > 1 {
+		return fmt.Errorf("%d outputs, want at most 1", len(n.out))
 	}
 	return nil
 }
@@ -72,74 +65,67 @@ func (o operator) takes(k int, t *Tensor) error {
 	return nil
 }
 
-// operators are those that are supported.
+// operators are those that are supported, by families.
 var operators = map[string]operator{
-	"Identity": {"a", 1, func(c *call) error { return c.give(c.in[0], nil) }},
-	"Dropout":  {"f|fb", 1, func(c *call) error { return c.give(c.in[0], nil) }},
-	"Constant": {"", 1, constant}, "ConstantOfShape": {"i", 1, constantOfShape}, "Range": {"nnn", 1, numbers},
-	"Cast": {"a", 1, cast}, "CastLike": {"aa", 1, castLike},
+	// Tensors that a model states, and copies.
+	"Identity": {"a", 2, func(c *call) error { return c.give(c.in[0], nil) }},
+	"Dropout":  {"f|fb", 2, func(c *call) error { return c.give(c.in[0], nil) }},
+	"Constant": {"", 2, constant}, "ConstantOfShape": {"i", 2, constantOfShape}, "Range": {"nnn", 2, numbers},
+	"Cast": {"a", 2, cast}, "CastLike": {"aa", 2, castLike},
 
+	// Two tensors, element by element, or three.
 	"Add": arithmetic(func(x, y float32) float32 { return x + y }, func(x, y int64) int64 { return x + y }),
 	"Sub": arithmetic(func(x, y float32) float32 { return x - y }, func(x, y int64) int64 { return x - y }),
-	"Mul": arithmetic(func(x, y float32) float32 { return x * y }, func(x, y int64) int64 { return x * y }),
-	"Div": {"nn", 1, divide}, "Mod": {"nn", 1, modulo}, "Pow": {"fn", 1, power},
-	"Sum":            variadic(func(x, y float32) float32 { return x + y }, func(x, y int64) int64 { return x + y }),
-	"Max":            variadic(larger, func(x, y int64) int64 { return max(x, y) }),
-	"Min":            variadic(smaller, func(x, y int64) int64 { return min(x, y) }),
-	"Equal":          {"aa", 1, compare(func(x, y float32) bool { return x == y }, func(x, y int64) bool { return x == y })},
-	"Greater":        {"nn", 1, compare(func(x, y float32) bool { return x > y }, func(x, y int64) bool { return x > y })},
-	"Less":           {"nn", 1, compare(func(x, y float32) bool { return x < y }, func(x, y int64) bool { return x < y })},
-	"GreaterOrEqual": {"nn", 1, compare(func(x, y float32) bool { return x >= y }, func(x, y int64) bool { return x >= y })},
-	"LessOrEqual":    {"nn", 1, compare(func(x, y float32) bool { return x <= y }, func(x, y int64) bool { return x <= y })},
-	"And":            {"bb", 1, compare(nil, func(x, y int64) bool { return x&y != 0 })},
-	"Or":             {"bb", 1, compare(nil, func(x, y int64) bool { return x|y != 0 })},
-	"Xor":            {"bb", 1, compare(nil, func(x, y int64) bool { return x != y })},
-	"Not":            {"b", 1, not}, "Where": {"baa", 1, where}, "Clip": {"n|nn", 1, clip},
-	"Neg": {"n", 1, negate}, "Abs": {"n", 1, absolute},
+	"Mul": arithmetic(multiplied, func(x, y int64) int64 { return x * y }),
+	"Div": {"nn", 2, divide}, "Mod": {"ii", 24, modulo}, "Pow": {"fn", 2, power}, "PRelu": {"ff", 2, prelu},
+	"Max": arithmetic(larger, func(x, y int64) int64 { return max(x, y) }),
+	"Min": arithmetic(smaller, func(x, y int64) int64 { return min(x, y) }), "Clip": {"n|nn", 2, clip},
+	"Equal":          comparison("aa", func(x, y float32) bool { return x == y }, func(x, y int64) bool { return x == y }),
+	"Greater":        comparison("nn", func(x, y float32) bool { return x > y }, func(x, y int64) bool { return x > y }),
+	"Less":           comparison("nn", func(x, y float32) bool { return x < y }, func(x, y int64) bool { return x < y }),
+	"GreaterOrEqual": comparison("nn", func(x, y float32) bool { return x >= y }, func(x, y int64) bool { return x >= y }),
+	"LessOrEqual":    comparison("nn", func(x, y float32) bool { return x <= y }, func(x, y int64) bool { return x <= y }),
+	"And":            comparison("bb", nil, func(x, y int64) bool { return x&y != 0 }),
+	"Or":             comparison("bb", nil, func(x, y int64) bool { return x|y != 0 }),
+	"Where":          {"baa", 2, where},
 
-	"Relu":        function(func(x float32) float32 { return larger(x, 0) }),
-	"Sigmoid":     function(kernel.Sigmoid[float32]),
-	"Exp":         function(kernel.Exp[float32]),
-	"Tanh":        double(math.Tanh),
-	"Log":         double(math.Log),
-	"Sqrt":        double(math.Sqrt),
-	"Erf":         double(math.Erf),
-	"Floor":       double(math.Floor),
-	"Ceil":        double(math.Ceil),
-	"Sin":         double(math.Sin),
-	"Cos":         double(math.Cos),
-	"Reciprocal":  function(func(x float32) float32 { return 1 / x }),
-	"Sign":        function(sign),
-	"Softplus":    double(softplus),
-	"HardSwish":   double(func(x float64) float64 { return x * math.Max(0, math.Min(1, x/6+0.5)) }),
-	"Mish":        double(mish),
-	"Softsign":    double(func(x float64) float64 { return x / (1 + math.Abs(x)) }),
-	"Round":       double(math.RoundToEven),
-	"LeakyRelu":   parametric(0.01, 0, leakyRelu),
-	"Elu":         parametric(1, 0, elu),
-	"Selu":        parametric(1.67326319217681884765625, 1.05070102214813232421875, selu),
-	"Celu":        parametric(1, 0, celu),
-	"Swish":       parametric(1, 0, swish),
-	"HardSigmoid": parametric(0.2, 0.5, hardSigmoid),
-	"PRelu":       {"ff", 1, prelu}, "Gelu": {"f", 1, gelu},
-	"IsNaN": {"f", 1, isNaN}, "IsInf": {"f", 1, isInf},
+	// One tensor, element by element: functions of floats with the attributes alpha and beta or gamma, and others.
+	"Relu":        function(2, 0, 0, func(x, _, _ float64) float64 { return math.Max(x, 0) }),
+	"Sigmoid":     function(12, 0, 0, func(x, _, _ float64) float64 { return float64(kernel.Sigmoid(float32(x))) }),
+	"Exp":         function(8, 0, 0, func(x, _, _ float64) float64 { return float64(kernel.Exp(float32(x))) }),
+	"Tanh":        function(24, 0, 0, func(x, _, _ float64) float64 { return math.Tanh(x) }),
+	"Log":         function(24, 0, 0, func(x, _, _ float64) float64 { return math.Log(x) }),
+	"Sqrt":        function(4, 0, 0, func(x, _, _ float64) float64 { return math.Sqrt(x) }),
+	"Erf":         function(32, 0, 0, func(x, _, _ float64) float64 { return math.Erf(x) }),
+	"Sin":         function(64, 0, 0, func(x, _, _ float64) float64 { return math.Sin(x) }),
+	"Cos":         function(64, 0, 0, func(x, _, _ float64) float64 { return math.Cos(x) }),
+	"Reciprocal":  function(2, 0, 0, func(x, _, _ float64) float64 { return 1 / x }),
+	"Softplus":    function(48, 0, 0, func(x, _, _ float64) float64 { return softplus(x) }),
+	"Mish":        function(80, 0, 0, func(x, _, _ float64) float64 { return x * math.Tanh(softplus(x)) }),
+	"Softsign":    function(8, 0, 0, func(x, _, _ float64) float64 { return x / (1 + math.Abs(x)) }),
+	"HardSwish":   function(12, 1.0/6, 0.5, func(x, a, b float64) float64 { return x * math.Max(0, math.Min(1, a*x+b)) }),
+	"HardSigmoid": function(12, 0.2, 0.5, func(x, a, b float64) float64 { return math.Max(0, math.Min(1, a*x+b)) }),
+	"LeakyRelu":   function(4, 0.01, 0, func(x, a, _ float64) float64 { return math.Max(0, x) + a*math.Min(0, x) }),
+	"Elu":         function(32, 1, 0, func(x, a, _ float64) float64 { return elu(x, a) }),
+	"Celu":        function(64, 1, 0, func(x, a, _ float64) float64 { return elu(x/a, 1) * a }),
+	"Selu":        function(32, 1.67326319217681885, 1.05070102214813232, func(x, a, b float64) float64 { return b * elu(x, a) }),
+	"Gelu":        {"f", 40, gelu}, "Sign": {"f", 2, sign}, "IsNaN": {"f", 2, isNaN}, "Not": {"b", 2, not}, "Neg": {"n", 2, negate},
+	"Abs": {"n", 2, absolute},
 
-	"Shape": {"a", 1, shapeOf}, "Reshape": {"ai", 1, reshape}, "Flatten": {"a", 1, flatten}, "Squeeze": {"a|i", 1, squeeze},
-	"Unsqueeze": {"a|i", 1, unsqueeze}, "Transpose": {"a", 1, transpose}, "Expand": {"ai", 1, expand}, "Tile": {"ai", 1, tile},
-	"Concat": {"a*", 1, concat}, "Split": {"a|i", 0, split}, "Slice": {"aii|ii", 1, slice},
-	"Gather": {"ai", 1, gather}, "GatherElements": {"ai", 1, gatherElements}, "Trilu": {"a|i", 1, triangle},
-	"Size": {"a", 1, func(c *call) error { return c.give(ints64(c.in[0].Len()).view(nil), nil) }},
+	// The same elements in another order or shape, or some of them.
+	"Shape": {"a", 2, shapeOf}, "Reshape": {"ai", 2, reshape}, "Flatten": {"a", 2, flatten}, "Squeeze": {"a|i", 2, squeeze},
+	"Unsqueeze": {"a|i", 2, unsqueeze}, "Transpose": {"a", 8, transpose}, "Expand": {"ai", 2, expand}, "Tile": {"ai", 8, tile},
+	"Concat": {"a*", 2, concat}, "Split": {"a|i", 2, split}, "Slice": {"aii|ii", 2, slice}, "Trilu": {"a|i", 8, triangle},
+	"Gather": {"ai", 16, gather}, "GatherElements": {"ai", 32, gatherElements},
 
-	"MatMul": {"ff", 1, matMul}, "Gemm": {"ff|f", 1, gemm}, "Einsum": {"f*", 1, einsum}, "Attention": {"fff|a", 1, attention},
-	"Softmax": {"f", 1, softmax}, "LogSoftmax": {"f", 1, logSoftmax}, "CumSum": {"fi", 1, cumulate},
-	"LayerNormalization": {"ff|f", 1, layerNorm}, "RMSNormalization": {"ff", 1, rmsNorm},
-	"BatchNormalization": {"fffff", 1, batchNorm},
-	"ReduceSum":          sum("n|i", nil, nil),
-	"ReduceMean":         sum("f|i", nil, func(sum, n float64) float64 { return sum / n }),
-	"ReduceL1":           sum("f|i", math.Abs, nil),
-	"ReduceL2":           sum("f|i", square, func(sum, _ float64) float64 { return math.Sqrt(sum) }),
-	"ReduceSumSquare":    sum("f|i", square, nil),
-	"ArgMax":             argument(func(x, y float32) bool { return x > y }),
-	"ArgMin":             argument(func(x, y float32) bool { return x < y }),
-	"ReduceMax":          {"n|i", 1, reduceMax}, "ReduceMin": {"n|i", 1, reduceMin},
+	// Sums of products, and what is computed along a dimension.
+	"MatMul": {"ff", 2, matMul}, "Gemm": {"ff|f", 2, gemm}, "Einsum": {"f|f", 2, einsum},
+	"Softmax": {"f", 16, softmax}, "LogSoftmax": {"f", 16, logSoftmax},
+	"LayerNormalization": {"ff|f", 12, layerNorm}, "BatchNormalization": {"fffff", 24, batchNorm},
+	"ReduceSum":  sum("n|i", nil),
+	"ReduceMean": sum("f|i", func(sum, n float64) float64 { return sum / n }),
+	"ReduceL2": reduction{"f|i", 0, func(sum, x float64) float64 { return sum + x*x }, nil,
+		func(sum, _ float64) float64 { return math.Sqrt(sum) }}.operator(),
+	"ReduceMax": reduction{"n|i", math.Inf(-1), math.Max, func(x, y int64) int64 { return max(x, y) }, nil}.operator(),
+	"ReduceMin": reduction{"n|i", math.Inf(1), math.Min, func(x, y int64) int64 { return min(x, y) }, nil}.operator(),
 }

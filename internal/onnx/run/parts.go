@@ -1,21 +1,17 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
 
+// concat returns tensors one after the other along a dimension. All have the same type and the same other dimensions.
 func concat(c *call) error {
-	at, err := c.axis(0, len(c.in[0].Shape))
+	parts, like := c.in, c.in[0]
+	at, err := c.axis(0, len(like.Shape))
 	if err != nil {
 		return err
 	}
-	return c.give(c.join(c.in, at, c.in[0]))
-}
-
-// join returns tensors one after the other along a dimension. All have the type and the other dimensions of like.
-func (c *call) join(parts []*Tensor, at int, like *Tensor) (*Tensor, error) {
 	shape := slices.Clone(like.Shape)
 	shape[at] = 0
 	for _, t := range parts {
@@ -24,22 +20,22 @@ func (c *call) join(parts []*Tensor, at int, like *Tensor) (*Tensor, error) {
 			own[at] = shape[at]
 		}
 		if t.Type != like.Type || !slices.Equal(own, shape) {
-			return nil, fmt.Errorf("%v beside %v along axis %d", t, like, at)
+			return fmt.Errorf("%v beside %v along axis %d", t, like, at)
 		}
 		if shape[at] += t.Shape[at]; shape[at] > maxElements {
-			return nil, fmt.Errorf("more than %d elements along axis %d", maxElements, at)
+			return fmt.Errorf("more than %d elements along axis %d", maxElements, at)
 		}
 	}
 	out, err := c.make(like.Type, shape)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if like.Type == Float {
 		lay(out.Floats, shape, at, parts, func(t *Tensor) []float32 { return t.Floats })
 	} else {
 		lay(out.Ints, shape, at, parts, func(t *Tensor) []int64 { return t.Ints })
 	}
-	return out, nil
+	return c.give(out, nil)
 }
 
 // lay copies the elements of parts side by side along a dimension.
@@ -141,31 +137,19 @@ func slice(c *call) error {
 
 // cutOut returns the first of n elements of a dimension of the given size that a slice takes.
 func cutOut(size, from, to, step int64) (first, n int, err error) {
-	if step == 0 {
-		return 0, 0, errors.New("a slice with step 0")
+	if step < 1 {
+		return 0, 0, fmt.Errorf("a slice with step %d, want 1 or more", step)
 	}
-	step = min(max(step, -maxElements), maxElements) // beyond a dimension, all steps are the same
-	bound := func(x, low, high int64) int64 {
+	bound := func(x int64) int64 {
 		if x < 0 {
 			x += size
 		}
-		return min(max(x, low), high)
+		return min(max(x, 0), size)
 	}
-	if step > 0 {
-		from, to = bound(from, 0, size), bound(to, 0, size)
-		if to <= from {
-			return 0, 0, nil
-		}
-		return int(from), int((to-from-1)/step + 1), nil
-	}
-	if size == 0 {
+	if from, to = bound(from), bound(to); to <= from {
 		return 0, 0, nil
 	}
-	from, to = bound(from, 0, size-1), bound(to, -1, size-1)
-	if from <= to {
-		return 0, 0, nil
-	}
-	return int(from), int((from-to-1)/-step + 1), nil
+	return int(from), int((to-from-1)/step + 1), nil
 }
 
 // places returns the indices of a tensor as places along a dimension of the given size.
@@ -250,5 +234,38 @@ func gatherElements(c *call) error {
 			}
 		}
 	})
+	return c.give(out, nil)
+}
+
+// triangle keeps the elements of the last two dimensions on one side of a diagonal; the others become 0.
+func triangle(c *call) error {
+	t := c.in[0]
+	rank := len(t.Shape)
+	shift := int64(0)
+	if k := c.input(1); k != nil && k.Len() == 1 {
+		shift = k.Ints[0]
+	} else if k != nil {
+		return fmt.Errorf("diagonal %v, want one number", k)
+	}
+	if rank < 2 {
+		return fmt.Errorf("%v, want 2 dimensions or more", t)
+	}
+	out, err := c.make(t.Type, t.Shape)
+	if err != nil {
+		return err
+	}
+	rows, columns := t.Shape[rank-2], t.Shape[rank-1]
+	upper := c.int("upper", 1) != 0
+	for i := range t.Len() {
+		// A shift beyond the matrix does as much as one to its edge.
+		over := int64(i%columns) - int64(i/columns%rows) - min(max(shift, -maxElements), maxElements)
+		switch {
+		case upper && over < 0 || !upper && over > 0:
+		case t.Type == Float:
+			out.Floats[i] = t.Floats[i]
+		default:
+			out.Ints[i] = t.Ints[i]
+		}
+	}
 	return c.give(out, nil)
 }

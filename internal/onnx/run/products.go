@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/clustergym/clustergym/internal/kernel"
 )
@@ -96,12 +97,100 @@ func gemm(c *call) error {
 	if bias == nil {
 		return c.give(out, nil)
 	}
-	if shape, err := broadcast(bias.Shape, out.Shape); err != nil || !slices.Equal(shape, out.Shape) {
-		return fmt.Errorf("%v added to %v", bias, out)
+	if err := within(bias, out.Shape); err != nil {
+		return err
 	}
 	beta := c.float("beta", 1)
 	zip(out.Floats, out.Shape, out.Floats, out.Shape, bias.Floats, bias.Shape, func(x, y float32) float32 {
 		return x + float32(beta*y) // the conversion keeps processors from fusing the two
 	})
 	return c.give(out, nil)
+}
+
+// sumWork is what a factor of a product costs that einsum adds.
+const sumWork = 4
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// einsum computes a sum of products of two tensors, or of the elements of one, that a text such as "bij,bjk->bik" describes. It
+// knows no dots, which stand for several dimensions.
+func einsum(c *call) error {
+	text := strings.ReplaceAll(c.node.attributes["equation"].s, " ", "")
+	left, result, explicit := strings.Cut(text, "->")
+	terms := strings.Split(left, ",")
+	if len(text) > 100 || len(terms) != len(c.in) || !explicit || strings.Trim(text, letters+",->") != "" {
+		return fmt.Errorf("equation %.100q for %d inputs, want letters for the dimensions of each and of the result", text, len(c.in))
+	}
+	// The letters of the result come first, so that each of its elements is the sum of a row.
+	order := result
+	for _, letter := range strings.ReplaceAll(left, ",", "") {
+		if !strings.ContainsRune(order, letter) {
+			order += string(letter)
+		}
+	}
+	if len(order) > maxRank || strings.Trim(result, left) != "" {
+		return fmt.Errorf("equation %.100q, want at most %d letters, and in the result those of inputs", text, maxRank)
+	}
+	shape, steps := make([]int, len(order)), [2][]int{make([]int, len(order)), make([]int, len(order))}
+	for i := range shape {
+		shape[i] = -1
+		if strings.Count(result, order[i:i+1]) > 1 {
+			return fmt.Errorf("equation %.100q has %c twice in the result", text, order[i])
+		}
+	}
+	for k, term := range terms {
+		if len(term) != len(c.in[k].Shape) {
+			return fmt.Errorf("equation %.100q: %q for %v", text, term, c.in[k])
+		}
+		for i, stride := range strides(c.in[k].Shape) {
+			at, size := strings.IndexByte(order, term[i]), c.in[k].Shape[i]
+			if shape[at] >= 0 && shape[at] != size {
+				return fmt.Errorf("equation %.100q: %c is %d and %d", text, term[i], shape[at], size)
+			}
+			shape[at], steps[k][at] = size, steps[k][at]+stride // a letter that is there twice follows the diagonal
+		}
+	}
+	products, err := count(shape)
+	if err == nil {
+		err = c.charge(sumWork * len(terms) * products)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := c.make(Float, slices.Clone(shape[:len(result)]))
+	if err == nil {
+		err = c.reserve(8 * out.Len())
+	}
+	if err != nil || products == 0 {
+		return c.give(out, err)
+	}
+	c.addProducts(out, shape, steps)
+	return c.give(out, nil)
+}
+
+// addProducts adds the products of all elements of a shape, whose first dimensions are those of out.
+func (c *call) addProducts(out *Tensor, shape []int, steps [2][]int) {
+	x, y := c.in[0].Floats, []float32{1}
+	if len(c.in) == 2 {
+		y = c.in[1].Floats
+	}
+	sums := make([]float64, out.Len())
+	inner, _ := count(shape[len(out.Shape):])
+	dx, dy := last(steps[0]), last(steps[1])
+	walk(shape, steps[0], steps[1], func(at, i, j, n int) {
+		if inner == 1 {
+			for k := range n {
+				sums[at+k] = float64(x[i+k*dx] * y[j+k*dy])
+			}
+			return
+		}
+		sum := 0.0
+		for k := range n {
+			sum += float64(x[i+k*dx] * y[j+k*dy])
+		}
+		sums[at/inner] += sum
+	})
+	for i, sum := range sums {
+		out.Floats[i] = float32(sum)
+	}
 }

@@ -9,36 +9,45 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// field is a field of a message of protocol buffers. Only the part that its wire type calls for is set.
-type field struct {
-	number   protowire.Number
-	wire     protowire.Type
-	number64 uint64
-	bytes    []byte
-}
-
 var errCut = errors.New("not a model of ONNX, or truncated")
 
-// fields calls visit for every field of a message, in order.
-func fields(message []byte, visit func(f field) error) error {
+// fields says, by number, where decode puts the fields of a message of protocol buffers: into *int64, *float32, *string, *[]byte,
+// ints or floats, or a function is called for every field of that number with its bytes. Other fields are passed over.
+type fields map[protowire.Number]any
+
+// ints is a list of at most most integers, and floats is one of numbers.
+type (
+	ints struct {
+		to   *[]int64
+		most int
+	}
+	floats struct {
+		to   *[]float32
+		most int
+	}
+)
+
+// decode reads a message, field by field, in order.
+func decode(message []byte, to fields) error {
 	for len(message) > 0 {
 		number, wire, n := protowire.ConsumeTag(message)
 		if n < 0 {
 			return errCut
 		}
 		message = message[n:]
-		f := field{number: number, wire: wire}
+		var x uint64
+		var bytes []byte
 		switch wire {
 		case protowire.VarintType:
-			f.number64, n = protowire.ConsumeVarint(message)
+			x, n = protowire.ConsumeVarint(message)
 		case protowire.Fixed32Type:
-			var x uint32
-			x, n = protowire.ConsumeFixed32(message)
-			f.number64 = uint64(x)
+			var short uint32
+			short, n = protowire.ConsumeFixed32(message)
+			x = uint64(short)
 		case protowire.Fixed64Type:
-			f.number64, n = protowire.ConsumeFixed64(message)
+			x, n = protowire.ConsumeFixed64(message)
 		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(message)
+			bytes, n = protowire.ConsumeBytes(message)
 		default:
 			return errCut // groups, which ONNX does not have
 		}
@@ -46,54 +55,51 @@ func fields(message []byte, visit func(f field) error) error {
 			return errCut
 		}
 		message = message[n:]
-		if err := visit(f); err != nil {
+		if err := set(to[number], x, bytes, wire == protowire.BytesType); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// int returns a field that is an integer.
-func (f field) int() int64 { return int64(f.number64) } //nolint:gosec // integers of protocol buffers are in two's complement
-
-// float returns a field that is a float.
-func (f field) float() float32 { return math.Float32frombits(uint32(f.number64)) } //nolint:gosec // of 32 bits
-
-// text returns a field that is a string.
-func (f field) text() string { return string(f.bytes) }
-
-// ints appends a field of repeated integers, packed or not. It returns an error if there are more than most.
-func (f field) ints(to []int64, most int) ([]int64, error) {
-	if f.wire != protowire.BytesType {
-		to = append(to, f.int())
-	}
-	for b := f.bytes; len(b) > 0; {
-		x, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			return nil, errCut
+// set stores a field that is a number, or bytes, which are a message, a text, or a packed list.
+func set(to any, x uint64, bytes []byte, packed bool) error {
+	switch to := to.(type) {
+	case *int64:
+		*to = int64(x) //nolint:gosec // integers of protocol buffers are in two's complement
+	case *float32:
+		*to = math.Float32frombits(uint32(x)) //nolint:gosec // of 32 bits
+	case *string:
+		*to = string(bytes)
+	case *[]byte:
+		*to = bytes
+	case func([]byte) error:
+		return to(bytes)
+	case ints:
+		if !packed {
+			*to.to = append(*to.to, int64(x)) //nolint:gosec // see above
 		}
-		b = b[n:]
-		if to = append(to, int64(x)); len(to) > most { //nolint:gosec // see int
-			break
+		for len(bytes) > 0 && len(*to.to) <= to.most {
+			x, n := protowire.ConsumeVarint(bytes)
+			if n < 0 {
+				return errCut
+			}
+			bytes = bytes[n:]
+			*to.to = append(*to.to, int64(x)) //nolint:gosec // see above
+		}
+		if len(*to.to) > to.most {
+			return fmt.Errorf("a list of more than %d integers", to.most)
+		}
+	case floats:
+		if !packed {
+			*to.to = append(*to.to, math.Float32frombits(uint32(x))) //nolint:gosec // see above
+		}
+		if n := len(*to.to) + len(bytes)/4; len(bytes)%4 != 0 || n > to.most {
+			return fmt.Errorf("a list of %d floats, want at most %d", n, to.most)
+		}
+		for ; len(bytes) > 0; bytes = bytes[4:] {
+			*to.to = append(*to.to, math.Float32frombits(binary.LittleEndian.Uint32(bytes)))
 		}
 	}
-	if len(to) > most {
-		return nil, fmt.Errorf("a list of more than %d integers", most)
-	}
-	return to, nil
-}
-
-// floats appends a field of repeated floats, packed or not. It returns an error if there are more than most.
-func (f field) floats(to []float32, most int) ([]float32, error) {
-	b := f.bytes
-	if f.wire != protowire.BytesType {
-		to = append(to, f.float())
-	}
-	if len(b)%4 != 0 || len(to)+len(b)/4 > most {
-		return nil, fmt.Errorf("a list of %d floats, want at most %d", len(to)+len(b)/4, most)
-	}
-	for ; len(b) > 0; b = b[4:] {
-		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	}
-	return to, nil
+	return nil
 }

@@ -75,7 +75,7 @@ func (m *machine) step(n *node) error {
 		return err
 	}
 	op := operators[n.operator]
-	c := call{machine: m, node: n, in: make([]*Tensor, len(n.in))}
+	c := call{machine: m, node: n, price: op.work, in: make([]*Tensor, len(n.in))}
 	for k, i := range n.in {
 		if i < 0 {
 			continue
@@ -108,10 +108,11 @@ func (m *machine) step(n *node) error {
 // call is one computation of a node.
 type call struct {
 	*machine
-	node *node
-	in   []*Tensor // nil for an input that is left out
-	out  []*Tensor
-	made int // bytes of what the call has made
+	node  *node
+	price int       // see operator.work
+	in    []*Tensor // nil for an input that is left out
+	out   []*Tensor
+	made  int // bytes of what the call has made
 }
 
 // input returns an input, nil if it is left out.

@@ -36,7 +36,7 @@ def case(name, nodes, inputs, outputs=("y",), opset=18, **stored):
         [helper.make_empty_tensor_value_info(k) for k in outputs],
         [numpy_helper.from_array(a, k) for k, a in stored.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 21 else 10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     # The outputs have no types yet: let the runtime infer them.
     inferred = shape_inference.infer_shapes(model)
     known = {v.name: v for v in inferred.graph.value_info}
@@ -71,7 +71,7 @@ def ints(*xs):
 
 
 special = np.array([-np.inf, -88.5, -3.5, -0.5, -0.0, 0.0, 0.25, 0.5, 3, 88, np.inf, np.nan], np.float32)
-for operator in ("Relu", "Sigmoid", "Exp", "Tanh", "Erf", "Floor", "Ceil"):
+for operator in ("Relu", "Sigmoid", "Exp", "Tanh", "Erf"):
     one(operator, special)
 for operator in ("Reciprocal", "Neg", "Abs", "LeakyRelu", "Elu", "IsNaN"):
     one(operator, special)
@@ -87,14 +87,13 @@ for operator in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
 one("Add", floats(3), np.array(2, np.float32), name="Add a number")
 one("Add", floats(2, 0), floats(1, 1), name="Add nothing")
 one("Add", np.array([2**31 - 1], np.int32), np.array([5], np.int32), name="Add wraps")
-one("Max", floats(3), floats(2, 1), floats(1), name="Max of three")
 one("Pow", np.abs(floats(5)), np.array(2, np.float32))
 one("Pow", floats(5), ints(3), name="Pow integer")
 for operator in ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"):
     one(operator, ints(1, 2, 3), ints(3, 2, 1))
     one(operator, special, np.array([0], np.float32), name=operator + " floats")
 yes = np.array([[True], [False]])
-for operator in ("And", "Or", "Xor"):
+for operator in ("And", "Or"):
     one(operator, yes, np.array([True, False, True]))
 one("Not", yes)
 one("Equal", yes, yes.T, name="Equal booleans")
@@ -136,7 +135,6 @@ one("Concat", ints(1), ints(2, 3), name="Concat integers", axis=0)
 one("Split", floats(5, 2), ints(2, 0, 3), outputs=("y", "z", "w"), axis=0)
 one("Split", floats(2, 5), outputs=("y", "z"), name="Split equally", axis=1, num_outputs=2)
 one("Slice", floats(4, 6), ints(1), ints(2**63 - 1), ints(-1), ints(2))
-one("Slice", floats(4, 6), ints(-1, 5), ints(-(2**63), 1), ints(0, 1), ints(-1, -2), name="Slice backwards")
 one("Slice", floats(4), ints(3), ints(2), name="Slice nothing")
 one("Gather", floats(3, 2, 2), ints(2, -1, 0).reshape(1, 3), axis=0)
 one("Gather", floats(2, 3), np.array(1, np.int64), name="Gather column", axis=1)
@@ -205,48 +203,24 @@ case(
 )
 
 one("Mod", ints(7, -7, 9, -8), ints(3, 3, -4, -4))
-one("Mod", ints(7, -7, 9), ints(3), name="Mod with the sign of the dividend", fmod=1)
-one("Mod", np.array([7.5, -7.5], np.float32), np.array([2], np.float32), name="Mod floats", fmod=1)
 one("Pow", floats(3, 2), np.array(2, np.float32), name="Pow square")
 one("Pow", floats(3), np.array([[2]], np.float32), name="Pow square of more dimensions")
 one("Einsum", floats(2, 3, 4), floats(2, 4, 5), equation="bij,bjk->bik")
 one("Einsum", floats(2, 3, 4), floats(4), name="Einsum sum", equation="bij, j->")
 one("Einsum", floats(3, 3), name="Einsum diagonal", equation="ii->i")
-one("Einsum", floats(3, 2), floats(4, 3), name="Einsum without a result", equation="ib,ai")
 one("Einsum", floats(3), floats(2), name="Einsum outer", equation="i,j->ji")
-one("Attention", floats(2, 3, 4, 5), floats(2, 3, 6, 5), floats(2, 3, 6, 7), opset=23)
-one("Attention", floats(2, 4, 12), floats(2, 6, 6), floats(2, 6, 8), name="Attention groups", opset=23, q_num_heads=4, kv_num_heads=2,
-    scale=0.25)
-one("Attention", floats(1, 2, 4, 5), floats(1, 2, 4, 5), floats(1, 2, 4, 5), name="Attention causal", opset=23, is_causal=1)
-one("Attention", floats(1, 2, 3, 5), floats(1, 2, 4, 5), floats(1, 2, 4, 5), floats(3, 4), name="Attention bias", opset=23, softcap=1.5)
-one("Attention", floats(1, 2, 3, 5), floats(1, 2, 4, 5), floats(1, 2, 4, 5), np.array([[1, 1, 0, 1]] * 3) == 1, name="Attention mask",
-    opset=23)
-for operator in ("Selu", "Celu", "Softsign", "HardSigmoid", "Round", "IsInf"):
-    one(operator, special[1:10] if operator != "IsInf" else special)
-one("Round", np.array([0.5, 1.5, -0.5, -2.5], np.float32), name="Round to even", opset=22)
+for operator in ("Selu", "Celu", "Softsign", "HardSigmoid"):
+    one(operator, special[1:10])
 one("Celu", special[1:10], name="Celu alpha", alpha=0.5)
 one("Selu", special[1:10], name="Selu parameters", alpha=2.0, gamma=3.0)
 one("HardSigmoid", special[1:10], name="HardSigmoid parameters", alpha=0.5, beta=0.25)
 one("PRelu", floats(2, 3, 4), floats(3, 1))
-one("Sum", floats(3), floats(2, 1), floats(1))
-one("Size", floats(2, 3))
-one("CumSum", floats(3, 4), np.array(1))
-one("CumSum", floats(3, 4), np.array([-2]), name="CumSum backwards", exclusive=1, reverse=1)
-for operator in ("ReduceL1", "ReduceL2", "ReduceSumSquare"):
-    one(operator, floats(2, 3, 4), ints(1))
-    one(operator, floats(2, 3), name=operator + " all", keepdims=0)
-for operator in ("ArgMax", "ArgMin"):
-    one(operator, floats(2, 3, 4), axis=1)
-    one(operator, np.array([[1, 2, 2], [0, 0, 3]], np.float32), name=operator + " last", axis=-1, keepdims=0, select_last_index=1)
-    one(operator, np.array([[1, 2, 2], [0, 0, 3]], np.float32), name=operator + " first", axis=-1)
+one("ReduceL2", floats(2, 3, 4), ints(1))
+one("ReduceL2", floats(2, 3), name="ReduceL2 all", keepdims=0)
 one("Trilu", floats(2, 3, 4))
 one("Trilu", floats(4, 3), ints(-1).reshape(()), name="Trilu lower", upper=0)
 one("Trilu", ints(*range(9)).reshape(3, 3), np.array(2**62), name="Trilu of nothing")
 one("BatchNormalization", floats(2, 3, 4), floats(3), floats(3), floats(3), np.abs(floats(3)))
 one("BatchNormalization", floats(5, 3), floats(3), floats(3), floats(3), np.abs(floats(3)), name="BatchNormalization rows", epsilon=0.1)
-one("Swish", special[1:10], opset=24)
-one("Swish", special[1:10], name="Swish alpha", opset=24, alpha=0.5)
-one("RMSNormalization", floats(2, 3, 4), floats(4), opset=23)
-one("RMSNormalization", floats(2, 3, 4), floats(3, 4), name="RMSNormalization of two", opset=23, axis=1, epsilon=0.1)
 
 print("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]")
