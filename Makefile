@@ -21,12 +21,6 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# Runs exported models in tests and beside the forward pass. The checksums are those of the packages of this version.
-ONNXRUNTIME_VERSION := 1.30.0
-ONNXRUNTIME := bin/onnxruntime
-ONNXRUNTIME_SUMS := internal/onnx/onnxtest/onnxruntime.sha512
-ONNXRUNTIME_STAMP := $(ONNXRUNTIME)/.$(ONNXRUNTIME_VERSION)
-
 # Nested modules that build on this one, and the one for Kubernetes among them.
 KUBE   := cmd/clustergym-kube
 NESTED := examples studies $(KUBE)
@@ -227,20 +221,7 @@ bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd studies && $(GO) test -run '^$$' -bench . -benchmem ./...
 
-onnxruntime: $(ONNXRUNTIME_STAMP) ## install ONNX Runtime for tests, with npm
-
-# No script of the packages runs. Of the platforms only this one's is kept.
-$(ONNXRUNTIME_STAMP): $(ONNXRUNTIME_SUMS)
-	rm -rf $(ONNXRUNTIME) && mkdir -p $(ONNXRUNTIME)
-	cd $(ONNXRUNTIME) && npm pack --silent onnxruntime-{common,node}@$(ONNXRUNTIME_VERSION) && \
-	  sha512sum -c $(CURDIR)/$(ONNXRUNTIME_SUMS)
-	cd $(ONNXRUNTIME) && for name in onnxruntime-{common,node}; do \
-	  mkdir -p node_modules/$$name && tar -xzf $$name-$(ONNXRUNTIME_VERSION).tgz -C node_modules/$$name --strip-components=1 \
-	    --exclude='*.map' --exclude='*.ts' --exclude='package/bin/*/*/*/*'; \
-	  done && \
-	  tar -xzf onnxruntime-node-$(ONNXRUNTIME_VERSION).tgz -C node_modules/onnxruntime-node --strip-components=1 --wildcards \
-	    "package/bin/*/$$(node -p 'process.platform + "/" + process.arch')/*"
-	rm $(ONNXRUNTIME)/*.tgz && touch $@
+onnxruntime: $(PYTHON_STAMP) ## install ONNX Runtime and all else that tests use from Python into bin/python-venv
 
 kube: ## build bin/clustergym-kube
 	cd $(KUBE) && $(GO) build -ldflags '-X main.version=$(VERSION)' -o $(CURDIR)/bin/clustergym-kube .
