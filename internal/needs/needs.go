@@ -13,7 +13,6 @@ import (
 const (
 	Chromium   = "apt-get install chromium fonts-dejavu-core"
 	Kubernetes = "make kubeassets"
-	Node       = "apt-get install nodejs npm"
 	ONNX       = "make onnxruntime"
 	Python     = "apt-get install python3 python3-venv"
 	Traces     = "make data"

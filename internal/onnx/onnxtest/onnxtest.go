@@ -1,4 +1,4 @@
-// Package onnxtest runs ONNX models in tests and benchmarks, with ONNX Runtime through a Node.js script.
+// Package onnxtest runs ONNX models in tests and benchmarks, with ONNX Runtime in a process of Python.
 package onnxtest
 
 import (
@@ -47,22 +47,17 @@ type Session struct {
 	out *bufio.Reader
 }
 
-//go:embed run.js
+//go:embed run.py
 var script string
 
-// Load loads a model until the test ends. If ONNX Runtime (make onnxruntime) or Node.js is missing, Load skips the test, or fails
-// it if CI=true.
+// Load loads a model until the test ends. If ONNX Runtime (make onnxruntime) is missing, Load skips the test, or fails it if CI=true.
 func Load(tb testing.TB, model []byte) *Session {
 	tb.Helper()
-	runtime := folder(tb)
-	dir := tb.TempDir()
-	path, js := filepath.Join(dir, "policy.onnx"), filepath.Join(dir, "run.js")
-	for name, content := range map[string][]byte{path: model, js: []byte(script)} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			tb.Fatal(err)
-		}
+	path := filepath.Join(tb.TempDir(), "policy.onnx")
+	if err := os.WriteFile(path, model, 0o600); err != nil {
+		tb.Fatal(err)
 	}
-	cmd := exec.Command("node", js, runtime, path)
+	cmd := exec.Command(python(tb), "-c", script, path)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -82,9 +77,8 @@ func Load(tb testing.TB, model []byte) *Session {
 	return &Session{tb, cmd, in, bufio.NewReader(out)}
 }
 
-// folder returns the folder into which `make onnxruntime` installs ONNX Runtime.
-func folder(tb testing.TB) string {
-	needs.Program(tb, needs.Node, "node")
+// python returns the Python of bin/python-venv, into which `make onnxruntime` installs ONNX Runtime.
+func python(tb testing.TB) string {
 	dir, err := os.Getwd()
 	if err != nil {
 		tb.Fatal(err)
@@ -98,11 +92,11 @@ func folder(tb testing.TB) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-	dir = filepath.Join(dir, "bin", "onnxruntime")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "onnxruntime-node", "package.json")); err != nil {
+	path := filepath.Join(dir, "bin", "python-venv", "bin", "python")
+	if exec.Command(path, "-c", "import onnxruntime").Run() != nil {
 		needs.Missing(tb, "ONNX Runtime", needs.ONNX)
 	}
-	return dir
+	return path
 }
 
 type request struct {
