@@ -1,7 +1,6 @@
 package baselines
 
 import (
-	"math"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/elastic"
@@ -28,24 +27,13 @@ func elastics() []Baseline {
 	}
 }
 
-// elastic declares the options that every elastic policy shares: those of the scheduler that carries out its decisions.
+// elastic declares the option that every elastic policy shares.
 func (s *Settings) elastic(epoch time.Duration, policy func() elastic.Policy) maker {
 	c := elastic.Default()
-	c.Epoch, c.Pause, c.Gather, c.Slowest = epoch, time.Minute, true, 0.5
+	c.Epoch = epoch
 	s.Duration(&c.Epoch, "epoch", "how often it reallocates; 0 whenever a job comes or ends or the cluster changes",
 		"own choice; Lyra's is unknown (30s to 60s: 60 %), Pollux's is 60s")
-	s.Bool(&c.Elastic, "elastic", "whether jobs run with other numbers of workers than they ask for",
-		"Lyra, §7.4: false is an ablation")
-	s.Bool(&c.Special, "special", "whether elastic jobs go to servers on loan first, base and flexible workers apart", "Lyra, §5.3")
-	s.Bool(&c.Decreasing, "decreasing", "whether jobs with the largest workers are placed first", "Lyra, §5.3")
-	s.Bool(&c.Gather, "gather", "whether a gang goes on as few servers as possible instead of every worker where it fits best",
-		"own choice, for physics in which distance matters")
-	s.Bool(&c.Faster, "faster", "whether jobs grow only where profiles promise speed by it", "own choice")
-	s.Duration(&c.Pause, "pause", "what a resize costs a job, for which it must make up; 0 if nothing",
-		"own choice; Lyra's simulator charges nothing (§7.2)")
-	s.Float(&c.Slowest, "slowest", 0, 1, "the part of its speed in proportion below which a gang waits rather than be scattered",
-		"own choice, for physics in which distance matters")
-	s.Int(&c.Looks, "looks", 1, 100, "how often it plans anew without gangs that found no servers", "own choice")
+	s.Gone("elastic", "special", "decreasing", "gather", "faster", "pause", "slowest", "looks")
 	return func(name string) cluster.Scheduler { return elastic.New(name, policy(), c) }
 }
 
@@ -56,12 +44,7 @@ func declareLyra(s *Settings) maker {
 
 func declarePollux(s *Settings) maker {
 	c := elastic.DefaultPollux()
-	s.Int(&c.Population, "population", 2, 10_000, "allocations that live at a time", "Pollux's artifact")
 	s.Int(&c.Generations, "generations", 0, 100_000, "of the search", "Lyra, §7.1; Pollux's preset is 100")
-	s.Int(&c.Patience, "patience", 0, 100_000, "generations without a better allocation after which it ends; 0 never", "own choice")
-	s.Int(&c.Jobs, "jobs", 0, 100_000, "jobs that one search decides on", "own choice: it bounds the time of a search")
-	s.Float(&c.Power, "power", -math.MaxInt32, math.MaxInt32, "exponent of the mean; the less, the fairer", "Pollux, §4.2")
-	s.Duration(&c.Delay, "delay", "what a change costs a running job", "Pollux, §4.2.1")
-	s.Gone("floor", "mutations", "scaling")
+	s.Gone("floor", "mutations", "scaling", "population", "patience", "jobs", "power", "delay")
 	return s.elastic(time.Minute, func() elastic.Policy { return elastic.NewPollux(c) })
 }

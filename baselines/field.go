@@ -55,12 +55,10 @@ func field() []Baseline {
 			"Gavel (Narayanan et al., OSDI 2020), §4.1, §4.3 and §5, without space sharing",
 			needsNothing + "; models tell it their speeds",
 			func(s *Settings) maker {
-				c := gavel.Default()
-				s.Duration(&c.Round, "round", "how often it is decided anew who runs where", "Gavel, §7")
-				s.Bool(&c.Aware, "aware", "whether it knows how fast models are on GPU types", "Gavel; false is its agnostic rival")
-				s.Int(&c.Levels, "levels", 1, 100, "linear programs that share out the GPUs", "own choice; 1 is Gavel's §4.1")
-				s.Bool(&c.Backfill, "backfill", "whether waiting jobs start between rounds", "own choice")
-				return func(name string) cluster.Scheduler { return gavel.New(name, c) }
+				round := gavel.Round
+				s.Duration(&round, "round", "how often it is decided anew who runs where", "Gavel, §7")
+				s.Gone("aware", "levels", "backfill")
+				return func(name string) cluster.Scheduler { return gavel.New(name, round) }
 			},
 		},
 	}
@@ -68,12 +66,8 @@ func field() []Baseline {
 
 func declareGittins(s *Settings) maker {
 	c := gittins.Default()
-	s.Duration(&c.Bound, "bound", "GPU-time at which a job sinks into the second queue; 0 for one queue", "Tiresias, §6")
-	s.Bool(&c.Queues, "queues", "whether the queue counts before the index", "Tiresias' simulator")
-	s.Duration(&c.Unit, "unit", "attained GPU-time at which the index is worked out first", "own choice")
-	s.Float(&c.Growth, "growth", 1.01, 100, "from one attained GPU-time at which it is worked out to the next", "own choice")
 	s.Int(&c.Least, "least", 1, 1<<16, "jobs that must have ended before the index is used", "own choice")
-	s.Int(&c.Window, "window", 1, 1<<16, "jobs that ended last that it remembers", "own choice")
+	s.Gone("bound", "queues", "unit", "growth", "window")
 	var q quantum
 	s.quantum(&q)
 	placer := s.Placer(bestFit)

@@ -56,16 +56,26 @@ func TestLevelsSink(t *testing.T) {
 	})
 }
 
+// lasOf returns las with another highest level.
+func lasOf(t fataler, name string, first time.Duration) *preemptive {
+	made, err := New(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, l := made.(*preemptive), levels{doubling, first}
+	p.order, p.alarm = l.order, l.sinks
+	return p
+}
+
+type fataler interface{ Fatal(args ...any) }
+
 // The level doubles with the service: a job that has had its minute makes way for one that has not, and takes its turn again
 // when that one sinks as low as it.
 func TestLASDoublesItsLevels(t *testing.T) {
 	long, late := job{Work: 600 * time.Second}, job{Work: 600 * time.Second}
 	long.Name, long.Workers, long.Request.GPUMilli = "long", 1, cluster.WholeGPU
 	late.Name, late.Workers, late.Request.GPUMilli, late.Submit = "late", 1, cluster.WholeGPU, 150*time.Second
-	p, err := New("las:first=1m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := lasOf(t, "las", time.Minute)
 	got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 1)}, []job{long, late}, p, 1))
 	want := []string{"0s start 0", "2m30s preempt 0", "2m30s start 1", "4m30s preempt 1", "4m30s start 0", "6m0s preempt 0"}
 	if !slices.Equal(got[:len(want)], want) {
@@ -106,10 +116,7 @@ func TestQuantumBoundsRestarts(t *testing.T) {
 			jobs[i].Work *= time.Duration(rapid.IntRange(1, 100).Draw(t, "times"))
 		}
 		times := rapid.SampledFrom([]int{1, 4}).Draw(t, "quantum")
-		p, err := New(fmt.Sprintf("las:first=10s:quantum=%d", times))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := lasOf(t, fmt.Sprintf("las:quantum=%d", times), 10*time.Second)
 		log := run(t, cfg, jobs, p, 1)
 		if !log.Outcome.Terminated {
 			t.Fatalf("not all jobs ended: %+v", log.Outcome)

@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"slices"
-	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -101,16 +100,14 @@ func orders() []Baseline {
 			"Tiresias (Gu et al., NSDI 2019), §3.3 discretised 2D-LAS without its promotion of starved jobs; its §6 has one bound of" +
 				" 3,200 GPU-seconds (`levels=single:quantum=0`); levels that double and the quantum are own choices", needsNothing,
 			func(s *Settings) maker {
-				l, q := levels{kind: doubling, first: 5 * time.Minute}, quantum{times: 4}
+				l, q := levels{doubling, firstLevel}, quantum{times: 4}
 				option.Choice(&s.Set, &l.kind, "levels", []levelKind{doubling, single},
 					"each level as wide as all above it, or two with one bound of 3,200 GPU-seconds", "own choice; single is Tiresias' §6")
-				s.Duration(&l.first, "first", "GPU-time at which a job leaves the highest of the levels that double",
-					"own choice, by validation windows of Venus, Philly and their mix")
+				s.Gone("first")
 				s.quantum(&q)
 				placer := s.Placer(bestFit)
 				return func(name string) cluster.Scheduler {
 					levels, p := l, &preemptive{name: name, quantum: q}
-					levels.first = max(levels.first, time.Second)
 					p.order, p.alarm = levels.order, levels.sinks
 					p.plan.place, p.plan.amounts = placer()
 					return p

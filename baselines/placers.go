@@ -31,7 +31,7 @@ var placers = []placer{
 	{"firstfit", "on the servers with the lowest ids", false, placement.NewFirstFit},
 	{"random", "on servers in random order", false, placement.NewRandom},
 	{"heavy-edge", "on few servers, workers that send each other most together (A-SRPT)", false, func() placement.Placer {
-		return asrpt.NewHeavyEdge(asrpt.DefaultComm())
+		return asrpt.NewHeavyEdge()
 	}},
 	{"fgd", "where it fragments the cluster least (FGD)", false, func() placement.Placer {
 		return placement.NewFGD(placement.DefaultFGD())

@@ -18,7 +18,7 @@ import (
 // switching is charged to the job that would be switched to in the index policies of Asawa and Teneketzis (Multi-armed bandits
 // with switching penalties, IEEE Transactions on Automatic Control 41(3), 1996).
 //
-// The option evict is declared here, too, because it changes the default of gain.
+// Evictions change the default of gain, which is 4 by validation windows of Philly and of its mix with Venus.
 type quantum struct {
 	times   float64                         // 0 lets a job be stopped at once; below 0: see chosen
 	gain    float64                         // 0 lets a job be stopped for any job ahead of it; below 0: see gained
@@ -136,9 +136,7 @@ func (s *Settings) quantum(q *quantum) {
 	s.Float(&q.times, "quantum", -1, 1000, "a job runs for so many times what restarts take before it is stopped; with 0 it may be"+
 		" stopped at once"+predicted,
 		"own choice; the 4 of las by validation windows of Venus, Philly and their mix with restarts of 1 and 30 minutes")
-	s.Float(&q.gain, "gain", -1, 1000, "a job is stopped only for one that the order puts ahead of it even if that one took longer"+
-		" by so many times what restarts take"+predicted+", or 4 with evict=true",
-		"cost of switching after Asawa and Teneketzis (IEEE TAC 1996); the 4 by validation windows of Philly and of its mix with Venus")
 	s.Bool(&q.evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds"+
-		" no place on its servers; gain is then 4 by default", "own choice, by training windows of openb, Venus and Philly")
+		" no place on its servers", "own choice, by training windows of openb, Venus and Philly")
+	s.Gone("gain")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
@@ -25,33 +26,30 @@ func TestGain(t *testing.T) {
 	cfg := sim.Config{Cluster: cluster.Uniform(1, 1), Restart: sim.Pause(time.Minute)}
 	for _, test := range []struct {
 		name  string
+		gain  float64
 		work  time.Duration
 		stops bool
 	}{
-		{"srtf", 10 * time.Minute, true},
-		{"srtf:gain=1", 10 * time.Minute, false},
-		{"srtf:gain=1", 9*time.Minute + 10*time.Second, true},
-		{"srtf:gain=2", 9*time.Minute + 10*time.Second, false},
-		{"srsf:gain=1", 10 * time.Minute, false},
-		{"srsf:gain=1", 9*time.Minute + 10*time.Second, true},
+		{"srtf", 0, 10 * time.Minute, true},
+		{"srtf", 1, 10 * time.Minute, false},
+		{"srtf", 1, 9*time.Minute + 10*time.Second, true},
+		{"srtf", 2, 9*time.Minute + 10*time.Second, false},
+		{"srsf", 1, 10 * time.Minute, false},
+		{"srsf", 1, 9*time.Minute + 10*time.Second, true},
 	} {
 		jobs := []job{whole("first", 0, 17*time.Minute), whole("second", 2*time.Minute, time.Minute), whole("third", 500*time.Second, test.work)}
-		p, err := New(test.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := events(run(t, cfg, jobs, p, 1))
+		got := events(run(t, cfg, jobs, gaining(test.name, test.gain), 1))
 		if stops := slices.Contains(got, "8m20s preempt 0"); stops != test.stops {
-			t.Errorf("%s: %s; want a stop at 8m20s: %v", test.name, strings.Join(got, ", "), test.stops)
+			t.Errorf("%s with gain %g: %s; want a stop at 8m20s: %v", test.name, test.gain, strings.Join(got, ", "), test.stops)
 		}
 	}
 }
 
-// TestStopsGain checks for orders with the option gain, on random episodes, that every job that is stopped comes in the order,
-// without the option, after a job that starts and that is charged the gain.
+// TestStopsGain checks for orders with a gain, on random episodes, that every job that is stopped comes in the order,
+// without the gain, after a job that starts and that is charged the gain.
 func TestStopsGain(t *testing.T) {
 	stops := 0
-	for _, order := range []string{"srtf", "srsf", "las:first=10s:quantum=0"} {
+	for _, order := range []string{"srtf", "srsf", "las"} {
 		t.Run(order, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				cfg := drawConfig(t)
@@ -63,11 +61,7 @@ func TestStopsGain(t *testing.T) {
 					jobs[i].Work, jobs[i].Estimate = jobs[i].Work*times, jobs[i].Estimate*times
 				}
 				gain := rapid.IntRange(1, 4).Draw(t, "gain")
-				made, err := New(fmt.Sprintf("%s:gain=%d", order, gain))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := made.(*preemptive)
+				p := gaining(order, float64(gain))
 				run(t, cfg, jobs, gainful{p, time.Duration(gain), pause, &stops}, 1)
 			})
 		})
@@ -75,6 +69,21 @@ func TestStopsGain(t *testing.T) {
 	if stops == 0 {
 		t.Error("no job was ever stopped")
 	}
+}
+
+// gaining returns a preemptive order that stops a job only for one ahead of it by so many restarts. The highest level of las is of 10 s.
+func gaining(order string, gain float64) *preemptive {
+	p := &preemptive{name: order, quantum: quantum{gain: gain}, plan: plan{place: &placement.BestFit{}}}
+	switch order {
+	case "srtf":
+		p.order = leftWith
+	case "srsf":
+		p.order = serviceLeft
+	case "las":
+		l := levels{doubling, 10 * time.Second}
+		p.order, p.alarm = l.order, l.sinks
+	}
+	return p
 }
 
 // gainful returns an error if a job is stopped that no job which starts is ahead of by the gain.

@@ -85,13 +85,14 @@ func TestPoliciesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestOptionsThatAreGone checks that an option that only varied a detail of a paper is refused with that reason.
+// TestOptionsThatAreGone checks that an option of which no other value was useful is refused with that reason.
 func TestOptionsThatAreGone(t *testing.T) {
 	for _, name := range []string{
 		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "pollux:floor=1", "pollux:mutations=0.1", "pollux:scaling=linear",
-		"fifo+loan:cost=jobs", "fifo+loan:limit=3",
+		"fifo+loan:cost=jobs", "fifo+loan:limit=3", "lyra:gather=false", "pollux:power=-2", "srtf:gain=1", "las:first=1m",
+		"gavel:aware=false", "gittins:window=100",
 	} {
-		if _, err := New(name); err == nil || !strings.Contains(err.Error(), "is gone, because it only varied a detail of a paper") {
+		if _, err := New(name); err == nil || !strings.Contains(err.Error(), "is gone, because no other value of it was useful") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -19,8 +19,7 @@ import (
 func TestRestartsAreBounded(t *testing.T) {
 	for _, name := range []string{
 		"srtf", "srsf", "las", "las:levels=single:quantum=0", "gittins:least=1", "synergy", "srsf+menu", "srsf+move",
-		"srtf:gain=1", "srsf:quantum=2:gain=4+move", "las:gain=4", "gittins:least=1:quantum=4:gain=4", "synergy:gain=16+know",
-		"srsf:gain=0+know", "serverfilling", "serverfilling+know", "serverfilling+menu+move+know:time=history", "srsf:quantum=1:gain=1000+know",
+		"srsf:quantum=2+move", "gittins:least=1:quantum=4", "synergy+know", "serverfilling", "serverfilling+know", "serverfilling+menu+move+know:time=history",
 		"srtf+know", "srsf+know:time=history", "srsf+menu+move+know:by=gittins", "gittins:least=1+know", "sjfskip+know",
 		"srsf:evict=true", "srsf:evict=true+menu:places=8:idle=true+move+know", "las:evict=true:place=compact"} {
 		t.Run(name, func(t *testing.T) {

@@ -61,13 +61,7 @@ func declareASRPT(s *baselines.Settings) maker {
 		"reconstructed (60 %); easy is EASY backfilling (Lifka, JSSPP 1995), which the paper's abstract does not mention")
 	s.Float(&c.Tau, "tau", 0, 1e6, "how long a job is held for a compact placement, in predicted durations; 0 switches the rule off",
 		"own choice; the paper's value is unknown")
-	s.Float(&c.Theta, "theta", 1, 1e6, "the slowdown by scattering from which on a job communicates much",
-		"own choice; the paper's is unknown")
-	s.Float(&c.Epsilon, "epsilon", 0, 1e6, "how much slower than the best placement is good enough",
-		"own choice; the paper's is unknown")
-	s.Gone("work", "overtake")
-	s.Float(&c.Comm.Intra, "intra", 1e-3, 1e6, "GB/s of a GPU to the others of its server, for the delay rule", "own choice")
-	s.Float(&c.Comm.NIC, "nic", 1e-3, 1e6, "GB/s of a server, for the delay rule", "own choice")
+	s.Gone("work", "overtake", "theta", "epsilon", "intra", "nic")
 	placer := s.Placer("heavy-edge")
 	return func(name string) cluster.Scheduler {
 		made := c

@@ -32,16 +32,10 @@ func declareRollout(s *baselines.Settings) maker {
 	s.Duration(&c.Ahead, "ahead", "how long jobs arrive in a future, which is played until all have ended",
 		"own choice; 30m and 6h were no better on validation windows")
 	s.Int(&c.Items, "items", 1, 100, "alternatives in a list, at most", "own choice")
-	s.Bool(&c.Wide, "wide", "whether they come from one list about many waiting and running jobs, and not from a list about each"+
-		" start", "own choice")
-	s.Float(&c.Errors, "errors", 0, 100, "standard errors that an alternative must save",
-		"own choice; 1 and 3 were no better on validation windows")
-	s.Float(&c.Scarce, "scarce", 0, 1, "part of the GPUs below which free ones are looked after although nobody waits", "own choice")
 	s.Bool(&c.Deltas, "deltas", "whether running jobs may be stopped, moved and resized, or spared from that", "own choice")
-	s.Duration(&c.Hold, "hold", "after which a job is no longer kept from starting", "own choice")
 	s.Int(&c.Budget, "budget", 1, 1<<30, "decision points that are played for one decision, at most",
 		"own choice: it bounds the time of a decision")
-	s.Duration(&c.Pause, "pause", "what a restart is taken to cost a job", "own choice")
+	s.Gone("wide", "errors", "scarce", "hold", "pause")
 	return func(name string) cluster.Scheduler {
 		r, err := baseOf(s.Given, base, menu)
 		if err != nil {

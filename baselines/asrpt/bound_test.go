@@ -43,7 +43,7 @@ func drawInstance(rng *rand.Rand, delta float64, network physics.Model) instance
 			if j.Workers%2 == 0 && rng.IntN(2) == 0 {
 				j.Stages = 2
 			}
-			best, worst := extremes(&state.View, &j.JobSpec, j.Workers, DefaultComm())
+			best, worst := extremes(&state.View, &j.JobSpec, j.Workers)
 			in.rho = max(in.rho, worst/best)
 		}
 		if delta > 1 {

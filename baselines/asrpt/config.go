@@ -42,12 +42,10 @@ type Config struct {
 	// defaults are our own. Later jobs may start while it holds one back; reconstructed: 55 %.
 	Theta, Epsilon, Tau float64
 
-	// Comm is the model of communication that the delay rule uses. NewHeavyEdge takes its own.
-	Comm Comm
 	// Predictor predicts iterations. It must not be nil; the scheduler owns it. From the source: a random forest over recurring
 	// jobs, as in package predict.
 	Predictor Predictor
-	// Placer starts jobs; nil stands for NewHeavyEdge with Comm. The scheduler owns it.
+	// Placer starts jobs; nil stands for NewHeavyEdge. The scheduler owns it.
 	Placer placement.Placer
 }
 
@@ -56,6 +54,5 @@ func Default() Config {
 	return Config{
 		Start: atVirtualCompletion, Backfill: noBackfill,
 		Theta: 1.5, Epsilon: 0.1, Tau: 0.5,
-		Comm: DefaultComm(),
 	}
 }

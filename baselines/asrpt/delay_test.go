@@ -42,7 +42,7 @@ func (w watched) Kind(s *cluster.View, id cluster.JobID) placement.Kind { return
 func (w watched) Place(tx *cluster.Txn, id cluster.JobID) (ok bool, e error) {
 	if ok, e = w.Placer.Place(tx, id); ok {
 		s := tx.View()
-		w.tried[id] = alphaOf(s, s.Spec(id), s.Placement(id), w.c.Comm)
+		w.tried[id] = alphaOf(s, s.Spec(id), s.Placement(id))
 	}
 	return ok, e
 }
@@ -75,7 +75,7 @@ func (o *observer) Schedule(tx *cluster.Txn) error {
 		}
 		o.held++
 		spec := s.Spec(id)
-		best, worst := extremes(s, spec, spec.Workers, o.c.Comm)
+		best, worst := extremes(s, spec, spec.Workers)
 		limit := time.Duration(o.c.Tau * float64(o.least(spec)))
 		if waited := s.Now() - o.entered[id]; waited >= limit+1 || worst/best < o.c.Theta || alpha <= best*(1+o.c.Epsilon) {
 			o.t.Fatalf("job %d, which entered the queue %v ago, is held from α %v at τ·n·α_min %v, α_min %v, α_max %v, θ %v, ε %v",
@@ -103,7 +103,7 @@ func TestDelayRule(t *testing.T) {
 		c.Theta = rapid.Float64Range(1, 8).Draw(t, "theta")
 		c.Epsilon = rapid.Float64Range(0, 1).Draw(t, "epsilon")
 		c.Backfill = rapid.SampledFrom(Backfills()).Draw(t, "backfill")
-		o := &observer{Placer: NewHeavyEdge(c.Comm), t: t, c: c}
+		o := &observer{Placer: NewHeavyEdge(), t: t, c: c}
 		c.Placer = watched{o}
 		o.Scheduler = New("a-srpt", c)
 		run(t, cfg, jobs, o, 1)

@@ -176,8 +176,6 @@ func drawOptions(t *rapid.T) func() Config {
 	c.Tau = rapid.SampledFrom([]float64{0, 0.5, 2}).Draw(t, "tau")
 	c.Theta = rapid.SampledFrom([]float64{1, 1.5, 5}).Draw(t, "theta")
 	c.Epsilon = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "epsilon")
-	c.Comm.Sum = rapid.Bool().Draw(t, "sum")
-	c.Comm.FullNIC = rapid.Bool().Draw(t, "full NIC")
 	learns := rapid.Bool().Draw(t, "learns")
 	placer := rapid.IntRange(0, 2).Draw(t, "placer")
 	return func() Config {
@@ -188,7 +186,7 @@ func drawOptions(t *rapid.T) func() Config {
 		}
 		switch placer {
 		case 1:
-			c.Placer = NewHeavyEdge(c.Comm)
+			c.Placer = NewHeavyEdge()
 		case 2:
 			c.Placer = &placement.BestFit{}
 		}

@@ -6,21 +6,10 @@ import (
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
-// Comm is the scheduler's model of communication. The simulated physics may differ from it.
-type Comm struct {
-	Intra float64 // GB/s of each GPU to the others on its server; the default is that of the built-in scenarios
-	NIC   float64 // GB/s of each server; likewise
-	// FullNIC gives each stage the whole NIC of a server; false gives it the fraction that belongs to its GPUs. Reconstructed: 45 %
-	// for true, 55 % for false.
-	FullNIC bool
-	// Sum adds up the times of the stages; with false the slowest stage sets the pace. Reconstructed: 20 % for true, 55 % for
-	// false.
-	Sum bool
-}
-
-// DefaultComm returns links of 12.5 GB/s inside servers and 1.25 GB/s between them, NICs divided in proportion to GPUs, and
-// pipelines in which the slowest stage sets the pace.
-func DefaultComm() Comm { return Comm{Intra: 12.5, NIC: 1.25} }
+// links are what the scheduler takes those of servers to be: 12.5 GB/s inside a server and 1.25 GB/s between servers, divided among
+// stages in proportion to GPUs, as in the built-in scenarios. The simulated physics may differ. In a pipeline the slowest stage sets
+// the pace; both are reconstructed: 55 %.
+var links = comm.Links{Intra: 12.5e9, NIC: 1.25e9}
 
 // pattern is everything except the placement that a job's communication depends on.
 type pattern struct {
@@ -47,23 +36,14 @@ func (a *alphas) stretch() float64 {
 	return a.worst / a.best
 }
 
-// beliefs computes alphas by Comm and caches them by pattern. Use one for each scheduler.
+// beliefs computes alphas and caches them by pattern. Use one for each scheduler.
 type beliefs struct {
-	Comm
-	links         comm.Links
 	known         map[pattern]*alphas
 	workers, gpus []int32
 	mapping       comm.Mapping
 }
 
-func newBeliefs(c Comm) *beliefs {
-	const giga = 1e9
-	b := &beliefs{Comm: c, links: comm.Links{Intra: c.Intra * giga, NIC: c.NIC * giga}, known: map[pattern]*alphas{}}
-	if c.FullNIC {
-		b.links.NICShare = comm.Full
-	}
-	return b
-}
+func newBeliefs() *beliefs { return &beliefs{known: map[pattern]*alphas{}} }
 
 // of returns the alphas of a job that runs with the given number of workers.
 func (b *beliefs) of(s *cluster.View, spec *cluster.JobSpec, workers int32) *alphas {
@@ -77,14 +57,11 @@ func (b *beliefs) of(s *cluster.View, spec *cluster.JobSpec, workers int32) *alp
 	if !ok {
 		return a
 	}
-	if b.Sum {
-		job.Combine = comm.Sum
-	}
-	best, err := comm.Best(job, key.on, b.links)
+	best, err := comm.Best(job, key.on, links)
 	if err != nil {
 		return a // no server can hold a replica, so the job cannot run here
 	}
-	worst, err := comm.Worst(job, key.on, b.links)
+	worst, err := comm.Worst(job, key.on, links)
 	if err != nil {
 		return a
 	}
@@ -111,5 +88,5 @@ func (b *beliefs) slowdown(s *cluster.View, spec *cluster.JobSpec, p cluster.Pla
 		panic("asrpt: " + err.Error()) // cannot happen: the transaction allows no such placement
 	}
 	b.mapping = x
-	return comm.Alpha(a.job, x, b.links, b.gpus, nil) / a.best
+	return comm.Alpha(a.job, x, links, b.gpus, nil) / a.best
 }

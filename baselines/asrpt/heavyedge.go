@@ -33,9 +33,9 @@ type heavyEdge struct {
 }
 
 // NewHeavyEdge returns the placer heavyEdge.
-func NewHeavyEdge(c Comm) placement.Placer { return newHeavyEdge(c) }
+func NewHeavyEdge() placement.Placer { return newHeavyEdge() }
 
-func newHeavyEdge(c Comm) *heavyEdge { return &heavyEdge{beliefs: newBeliefs(c)} }
+func newHeavyEdge() *heavyEdge { return &heavyEdge{beliefs: newBeliefs()} }
 
 // Reset implements placement.Placer.
 func (*heavyEdge) Reset(uint64) {}
@@ -71,7 +71,7 @@ func (h *heavyEdge) arrange(s *cluster.View, spec *cluster.JobSpec) {
 		h.workers = append(h.workers, h.fit[i].Workers)
 		h.gpus = append(h.gpus, s.Server(h.fit[i].Server).GPUs)
 	}
-	h.order(a.job, h.beliefs.links)
+	h.order(a.job, links)
 	h.ordered = h.ordered[:0]
 	for _, i := range h.best {
 		h.ordered = append(h.ordered, h.fit[i])

@@ -76,10 +76,10 @@ func TestHeavyEdge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			tx, id := on(t, c.free, cluster.JobSpec{Model: "example", Workers: 4, Stages: 2})
 			s, job := tx.View(), c.job
-			h := newHeavyEdge(DefaultComm())
+			h := newHeavyEdge()
 			key := patternOf(s, s.Spec(id), 4)
-			best, _ := comm.Best(job, 4, h.beliefs.links)
-			worst, _ := comm.Worst(job, 4, h.beliefs.links)
+			best, _ := comm.Best(job, 4, links)
+			worst, _ := comm.Worst(job, 4, links)
 			if math.Abs(best-0.1112) > 1e-9 || math.Abs(worst-0.548) > 1e-9 {
 				t.Errorf("α from %v to %v, want 0.1112 to 0.548", best, worst)
 			}
@@ -131,7 +131,7 @@ func TestHeavyEdgeUsesFewServers(t *testing.T) {
 		tx, id := on(t, free, spec)
 		s := tx.View()
 		best, fits := s.BestFit(id, nil)
-		ok, err := NewHeavyEdge(DefaultComm()).Place(tx, id)
+		ok, err := NewHeavyEdge().Place(tx, id)
 		if err != nil || ok != fits {
 			t.Fatalf("placed %v, %v, on %v", ok, err, best)
 		}
@@ -195,7 +195,6 @@ func permute(n int, do func([]int)) {
 // fastest of all orders.
 func TestOrderSaysHeavyEdges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	links := newBeliefs(DefaultComm()).links
 	var a arranger
 	const instances = 2000
 	exactly, chosen, fastest := 0, 0.0, 0.0
@@ -263,7 +262,7 @@ func TestBeliefsAreTheNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBeliefs(DefaultComm())
+	b := newBeliefs()
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.Int32Range(0, 4), 1, 6).Draw(t, "free")
 		spec := cluster.JobSpec{
@@ -303,7 +302,7 @@ func (c *counter) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
 			a.workers, a.gpus = append(a.workers, p.Workers), append(a.gpus, s.Server(p.Server).GPUs)
 		}
 		c.mapped++
-		if a.order(c.beliefs.of(s, spec, spec.Workers).job, c.beliefs.links) {
+		if a.order(c.beliefs.of(s, spec, spec.Workers).job, links) {
 			c.exact++
 		}
 	}
@@ -331,7 +330,7 @@ func TestHowOftenHeavyEdgesCanBeSaid(t *testing.T) {
 			jobs[i].Estimate = jobs[i].Work
 		}
 		c := Default()
-		count := &counter{heavyEdge: newHeavyEdge(c.Comm)}
+		count := &counter{heavyEdge: newHeavyEdge()}
 		c.Predictor, c.Placer = told{1}, count
 		run(t, sim.Config{Cluster: cluster.Uniform(servers, gpus)}, jobs, New("a-srpt", c), 1)
 		share := float64(count.exact) / float64(count.mapped)

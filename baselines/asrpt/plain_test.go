@@ -181,11 +181,11 @@ func (p *plain) line(s *cluster.View) (ids []cluster.JobID) {
 func (p *plain) delay(tx *cluster.Txn, id cluster.JobID) bool {
 	s := tx.View()
 	spec := s.Spec(id)
-	best, worst := extremes(s, spec, spec.Workers, p.Comm)
+	best, worst := extremes(s, spec, spec.Workers)
 	if worst/best < p.Theta {
 		return false
 	}
-	if alphaOf(s, spec, s.Placement(id), p.Comm) <= (1+p.Epsilon)*(1+1e-9)*best {
+	if alphaOf(s, spec, s.Placement(id)) <= (1+p.Epsilon)*(1+1e-9)*best {
 		return false
 	}
 	until := p.entered[id] + time.Duration(math.Round(p.Tau*p.least[id].Seconds()*1e9))
@@ -203,41 +203,25 @@ func (p *plain) wake(tx *cluster.Txn) error {
 	return nil
 }
 
-func linksOf(c Comm) comm.Links {
-	l := comm.Links{Intra: c.Intra * 1e9, NIC: c.NIC * 1e9}
-	if c.FullNIC {
-		l.NICShare = comm.Full
-	}
-	return l
-}
-
-func graphOf(spec *cluster.JobSpec, workers int32, c Comm) (comm.Job, bool) {
-	job, ok := physics.Communication(spec.Model, workers, spec.Stages, spec.Tensor)
-	if c.Sum {
-		job.Combine = comm.Sum
-	}
-	return job, ok
-}
-
 // extremes returns α_min and α_max; both are 1 for a job that does not communicate.
-func extremes(s *cluster.View, spec *cluster.JobSpec, workers int32, c Comm) (best, worst float64) {
-	job, ok := graphOf(spec, workers, c)
+func extremes(s *cluster.View, spec *cluster.JobSpec, workers int32) (best, worst float64) {
+	job, ok := physics.Communication(spec.Model, workers, spec.Stages, spec.Tensor)
 	if !ok {
 		return 1, 1
 	}
-	best, err := comm.Best(job, s.MostGPUs(), linksOf(c))
+	best, err := comm.Best(job, s.MostGPUs(), links)
 	if err != nil {
 		panic(err)
 	}
-	worst, err = comm.Worst(job, s.MostGPUs(), linksOf(c))
+	worst, err = comm.Worst(job, s.MostGPUs(), links)
 	if err != nil {
 		panic(err)
 	}
 	return best, max(worst, best)
 }
 
-func alphaOf(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement, c Comm) float64 {
-	job, ok := graphOf(spec, p.Workers(), c)
+func alphaOf(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement) float64 {
+	job, ok := physics.Communication(spec.Model, p.Workers(), spec.Stages, spec.Tensor)
 	if !ok {
 		return 1
 	}
@@ -250,7 +234,7 @@ func alphaOf(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement, c Comm
 	if err != nil {
 		panic(err)
 	}
-	return comm.Alpha(job, x, linksOf(c), gpus, nil)
+	return comm.Alpha(job, x, links, gpus, nil)
 }
 
 // TestSchedulerIsPlain checks that the scheduler decides according to its specification, with any options; with Tau 0 there is
@@ -271,7 +255,7 @@ func schedulerIsPlain(t *rapid.T) {
 	with := func() Config {
 		c := options()
 		if c.Placer == nil {
-			c.Placer = NewHeavyEdge(c.Comm)
+			c.Placer = NewHeavyEdge()
 		}
 		return c
 	}

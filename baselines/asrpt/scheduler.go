@@ -28,16 +28,16 @@ import (
 // again. A job that is already running when the scheduler first sees the cluster counts as completed there at that instant; a
 // job that is waiting then counts as arriving.
 //
-// α of a placement is that of env/physics/comm with Config.Comm, not that of the state's profile. It therefore depends only on
+// α of a placement is that of env/physics/comm with links, not that of the state's profile. It therefore depends only on
 // the job and its servers, and not on other jobs, GPU types and amounts, which waiting does not change. It is compared with
 // α_min for the number of workers placed. Jobs of unknown models do not communicate.
 //
 // The scheduler is deterministic if the predictor and the placer are.
 func New(name string, c Config) cluster.Scheduler {
 	if c.Placer == nil {
-		c.Placer = newHeavyEdge(c.Comm)
+		c.Placer = newHeavyEdge()
 	}
-	return &scheduler{name: name, Config: c, beliefs: newBeliefs(c.Comm), durations: NewDurations(c.Predictor)}
+	return &scheduler{name: name, Config: c, beliefs: newBeliefs(), durations: NewDurations(c.Predictor)}
 }
 
 type scheduler struct {

@@ -26,7 +26,7 @@ func BenchmarkLyraDecision(b *testing.B) {
 		for _, gather := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/gather=%v", c.name, gather), func(b *testing.B) {
 				s := contended(b, c.queued, c.running, c.fill, c.full)
-				cfg := elastic.Default()
+				cfg := elastic.Literal()
 				cfg.Gather = gather
 				sched := elastic.New("lyra", elastic.NewLyra(), cfg)
 				if err := sched.Reset(1); err != nil {

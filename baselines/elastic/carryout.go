@@ -67,9 +67,6 @@ func (e *scheduler) donate(tx *cluster.Txn) error {
 // order sorts the starts into the order in which they are placed: those with the largest workers first, where a worker is all
 // that must be together on one server. Jobs that may mix GPU types come last, because they can take whatever is left [L §5.3].
 func (e *scheduler) order(s *cluster.View) {
-	if !e.cfg.Decreasing {
-		return
-	}
 	slices.SortStableFunc(e.starts, func(a, b int32) int {
 		x, y := s.Spec(e.jobs[a].ID), s.Spec(e.jobs[b].ID)
 		if hx, hy := e.layout.types.mixes(x), e.layout.types.mixes(y); hx != hy {
@@ -126,17 +123,11 @@ func (e *scheduler) scattered(s *cluster.View, j *Job) bool {
 	return placement.Profile(s).Speed(s, j.ID) < e.cfg.Slowest*fair
 }
 
-// grow gives a running job up to n more workers. It adds them to those that the job has, or, with Gather, also tries to place
-// the whole job elsewhere, and takes the faster placement.
+// grow gives a running job up to n more workers if profiles predict that it then runs faster; [L §5.2] assumes linear scaling. It
+// adds them to those that the job has, or, with Gather, also tries to place the whole job elsewhere, and takes the faster placement.
 func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 	s, id := tx.View(), j.ID
 	p, more := e.layout.with(s, id, n)
-	if !e.cfg.Faster && !e.cfg.Gather && e.cfg.Pause == 0 {
-		if more == 0 {
-			return nil
-		}
-		return e.resize(tx, id, p)
-	}
 	known, mark := placement.Profile(s), tx.Mark()
 	before, best := known.Speed(s, id), 0.0
 	e.best = e.best[:0]
@@ -166,7 +157,7 @@ func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 			}
 		}
 	}
-	if len(e.best) == 0 || e.cfg.Faster && best <= before || !e.pays(s, j, before, best) {
+	if len(e.best) == 0 || best <= before || !e.pays(s, j, before, best) {
 		return nil
 	}
 	return e.resize(tx, id, e.best)

@@ -99,8 +99,7 @@ func drawConfig(t *rapid.T) elastic.Config {
 	on := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	return elastic.Config{
 		Epoch:   time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "epoch")) * time.Second,
-		Elastic: rapid.IntRange(0, 3).Draw(t, "rigid") > 0, Special: on("special"), Decreasing: on("decreasing"),
-		Gather: on("gather"), Faster: on("faster"), Looks: rapid.IntRange(1, 4).Draw(t, "looks"),
+		Special: on("special"), Gather: on("gather"),
 		Pause:   time.Duration(rapid.SampledFrom([]int{0, 0, 1, 60}).Draw(t, "pause of a resize")) * time.Second,
 		Slowest: rapid.SampledFrom([]float64{0, 0, 0.5, 1}).Draw(t, "slowest"),
 	}
@@ -193,8 +192,7 @@ func (b borrower) spares(s *cluster.View, id cluster.JobID, v cluster.ServerID) 
 // guard returns an error if the scheduler does something that it promises not to do.
 type guard struct {
 	cluster.Scheduler
-	elastic bool
-	apart   bool // base and flexible workers must be on separate servers
+	apart bool // base and flexible workers must be on separate servers
 }
 
 func (g guard) Schedule(tx *cluster.Txn) error {
@@ -206,7 +204,7 @@ func (g guard) Schedule(tx *cluster.Txn) error {
 	for _, o := range tx.Ops()[first:] {
 		spec, n := tx.View().Spec(o.Job), o.Placement().Workers()
 		switch {
-		case o.Kind == cluster.OpResize && (!g.elastic || spec.Least() == spec.Most()):
+		case o.Kind == cluster.OpResize && spec.Least() == spec.Most():
 			return fmt.Errorf("job %d is resized, which is not elastic", o.Job)
 		case o.Kind == cluster.OpResize && n == o.Before().Workers():
 			return fmt.Errorf("job %d is resized from %d workers to as many", o.Job, n)
@@ -289,7 +287,7 @@ func TestLyraFinishesAllJobs(t *testing.T) {
 		cfg, jobs := drawEpisode(t)
 		c := drawConfig(t)
 		p := elastic.NewLyra()
-		sched := borrower{guard{elastic.New("lyra", p, c), c.Elastic, c.Elastic && c.Special && !c.Gather}, c.Elastic}
+		sched := borrower{guard{elastic.New("lyra", p, c), c.Special && !c.Gather}, true}
 		cut := cfg
 		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
 		run(t, cut, jobs, sched, 1)
@@ -309,8 +307,8 @@ func TestSchedulerBearsAnyPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
 		c := drawConfig(t)
-		sched := guard{elastic.New("wild", &wild{}, c), c.Elastic, c.Elastic && c.Special && !c.Gather}
-		run(t, cfg, jobs, borrower{sched, c.Elastic}, rapid.Uint64().Draw(t, "seed"))
+		sched := guard{elastic.New("wild", &wild{}, c), c.Special && !c.Gather}
+		run(t, cfg, jobs, borrower{sched, true}, rapid.Uint64().Draw(t, "seed"))
 	})
 }
 
@@ -327,7 +325,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Run(t.Context(), borrower{elastic.New("ran", ran, c), c.Elastic}, 1); err != nil {
+		if err := s.Run(t.Context(), borrower{elastic.New("ran", ran, c), true}, 1); err != nil {
 			t.Fatal(err)
 		}
 		var text bytes.Buffer
@@ -353,7 +351,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 			return ops
 		}
 		lyra := func() cluster.Scheduler {
-			p := guard{elastic.New("lyra", elastic.NewLyra(), c), c.Elastic, false}
+			p := guard{elastic.New("lyra", elastic.NewLyra(), c), false}
 			if err := p.Reset(1); err != nil {
 				t.Fatal(err)
 			}

@@ -49,7 +49,7 @@ func (l *layout) learn(s *cluster.View, c Config) {
 
 // wants returns the part that the first workers of such a job are.
 func (l *layout) wants(spec *cluster.JobSpec) part {
-	if l.cfg.Special && l.least(spec) < spec.Most() && !l.types.mixes(spec) {
+	if l.cfg.Special && spec.Least() < spec.Most() && !l.types.mixes(spec) {
 		return base
 	}
 	return rigid
@@ -65,7 +65,7 @@ func (l *layout) survey(s *cluster.View) {
 
 // label adds a running job's base workers to the counts (sign 1) or removes them (sign -1).
 func (l *layout) label(s *cluster.View, id cluster.JobID, sign int32) {
-	left := l.least(s.Spec(id))
+	left := s.Spec(id).Least()
 	for _, p := range s.Placement(id) {
 		if left <= 0 {
 			return
@@ -73,13 +73,6 @@ func (l *layout) label(s *cluster.View, id cluster.JobID, sign int32) {
 		l.based[p.Server] += sign
 		left -= p.Workers
 	}
-}
-
-func (l *layout) least(spec *cluster.JobSpec) int32 {
-	if !l.cfg.Elastic {
-		return spec.Most()
-	}
-	return spec.Least()
 }
 
 // open lists the servers with room. It sees the room that a moving job has left only when it is called again.

@@ -79,7 +79,7 @@ func TestLyraTables2To4(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Run(t.Context(), elastic.New("lyra", c.policy, elastic.Default()), 1); err != nil {
+			if err := s.Run(t.Context(), elastic.New("lyra", c.policy, elastic.Literal()), 1); err != nil {
 				t.Fatal(err)
 			}
 			var ends [2]float64
@@ -167,7 +167,7 @@ func decide(t testing.TB, c site, arrive []need, p elastic.Policy, cfg elastic.C
 		submit(len(c.runs)+i, n)
 	}
 	tx = s.Begin(s.Introduce())
-	sched := guard{elastic.New("test", p, cfg), cfg.Elastic, false}
+	sched := guard{elastic.New("test", p, cfg), false}
 	if err := sched.Reset(1); err != nil {
 		t.Fatal(err)
 	}
@@ -256,32 +256,22 @@ func TestLyraAllocates(t *testing.T) {
 			[]need{rigid("a", 3, 1).mixing(), rigid("b", 1, 9)}, "b = 0:1, a = 0:1 1:2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := strings.Join(decide(t, c.site, c.arrive, elastic.NewLyra(), elastic.Default()), ", "); got != c.want {
+			if got := strings.Join(decide(t, c.site, c.arrive, elastic.NewLyra(), elastic.Literal()), ", "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestLooks checks that a gang that finds no servers leaves its room to others if the scheduler may ask the policy again, and in
-// any case if nothing runs.
+// TestLooks checks that a gang that finds no servers leaves its room to others, also if nothing runs.
 func TestLooks(t *testing.T) {
 	idle := site{training: 1, lent: 1, gpus: 4, kinds: [2]string{"V100", "T4"}}
 	busy := idle
 	busy.runs = []at{{rigid("r", 1, 99), on([2]int32{0, 1})}}
-	for _, c := range []struct {
-		name  string
-		site  site
-		looks int
-		want  []string
-	}{
-		{"once", busy, 1, nil}, {"twice", busy, 2, []string{"b = 1:4"}}, {"nothing runs", idle, 1, []string{"b = 1:4"}},
-	} {
-		cfg := elastic.Default()
-		cfg.Looks = c.looks
+	for name, s := range map[string]site{"busy": busy, "idle": idle} {
 		arrive := []need{rigid("a", 5, 1).on("V100"), rigid("b", 4, 2).on("T4")}
-		if got := decide(t, c.site, arrive, fifo{}, cfg); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		if got, want := decide(t, s, arrive, fifo{}, elastic.Literal()), []string{"b = 1:4"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }
@@ -292,7 +282,7 @@ func TestLyraNeedsEstimates(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Submit(0, &cluster.JobSpec{Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}})
-	p := elastic.New("lyra", elastic.NewLyra(), elastic.Default())
+	p := elastic.New("lyra", elastic.NewLyra(), elastic.Literal())
 	if err := p.Reset(1); err != nil {
 		t.Fatal(err)
 	}
@@ -333,16 +323,12 @@ func TestPlacement(t *testing.T) {
 		{"growth takes the fullest server", own, nil, nil, "a = 1:1 2:1"},
 		{"gathered, that where the job runs", own, nil, func(c *elastic.Config) { c.Gather = true }, "a = 1:2"},
 		{"growth that slows a job is left out", apart, nil, nil, ""},
-		{"unless it is wanted anyway", apart, nil, func(c *elastic.Config) { c.Faster = false }, "a = 0:1 1:1"},
 		{"gathered, one server that takes all comes first", two, []need{rigid("a", 2, 1)},
 			func(c *elastic.Config) { c.Gather = true }, "a = 1:2"},
 		{"gathered, else the one that takes most", two, []need{rigid("a", 5, 1)},
 			func(c *elastic.Config) { c.Gather = true }, "a = 0:4 2:1"},
 		{"the largest workers are placed first", site{training: 1, gpus: 2},
 			[]need{rigid("small", 1, 1).shared(500), rigid("whole", 2, 1), pair}, nil, "pair = 0:2"},
-		{"or in the policy's order", site{training: 1, gpus: 2},
-			[]need{rigid("small", 1, 1).shared(500), rigid("whole", 2, 1), pair},
-			func(c *elastic.Config) { c.Decreasing = false }, "small = 0:1"},
 		{"rigid jobs go to training servers", pool(), []need{rigid("a", 3, 1)}, nil, "a = 0:3"},
 		{"elastic ones to servers on loan, base and flexible workers apart", pool(), []need{stretchy("a", 2, 5, 1)}, nil,
 			"a = 2:2 3:3"},
@@ -363,8 +349,6 @@ func TestPlacement(t *testing.T) {
 			[]need{rigid("a", 6, 1)}, nil, "a = 0:2 1:1 3:2 2:1"},
 		{"not special: elastic jobs are placed as others", pool(), []need{stretchy("a", 2, 5, 1)},
 			func(c *elastic.Config) { c.Special = false }, "a = 0:4 1:1"},
-		{"rigid: an elastic job is one of others", pool(), []need{stretchy("a", 2, 5, 1)},
-			func(c *elastic.Config) { c.Elastic = false }, "a = 0:4 1:1"},
 		{"a gang stays on one type, the training pool's", typed, []need{rigid("a", 5, 1)}, nil, "a = 1:4 2:1"},
 		{"an elastic one on that of the inference pool", typed, []need{stretchy("a", 2, 9, 1)}, nil, "a = 1:4 2:4"},
 		{"unless that will not do", typed, []need{stretchy("a", 2, 9, 1).on("V100")}, nil, "a = 0:4"},
@@ -374,7 +358,7 @@ func TestPlacement(t *testing.T) {
 			"c = 0:4, a = 1:4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := elastic.Default()
+			cfg := elastic.Literal()
 			if c.option != nil {
 				c.option(&cfg)
 			}
@@ -413,7 +397,7 @@ func TestShrinks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := site{training: 2, lent: 2, gpus: 4, runs: c.runs}
-			if got := strings.Join(decide(t, s, nil, least{}, elastic.Default()), ", "); got != c.want {
+			if got := strings.Join(decide(t, s, nil, least{}, elastic.Literal()), ", "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -428,7 +412,7 @@ func TestEpoch(t *testing.T) {
 		jobs[i] = trace.Job{JobSpec: rigid(fmt.Sprint(i), 1, 4).spec(), Work: 4 * time.Second}
 		jobs[i].Submit = time.Duration(submit) * time.Second
 	}
-	cfg := elastic.Default()
+	cfg := elastic.Literal()
 	cfg.Epoch = 10 * time.Second
 	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 8)}, jobs)
 	if err != nil {

@@ -42,11 +42,10 @@ func TestWhereChangeCosts(t *testing.T) {
 		{"a gang starts scattered", holes, []need{rigid("b", 2, 1)}, most{}, costs(0), "b = 0:1 1:1"},
 		{"or waits", holes, []need{rigid("b", 2, 1)}, most{}, func(c *elastic.Config) { c.Slowest = 0.5 }, ""},
 		{"unless it is fast enough", holes, []need{rigid("b", 2, 1)}, most{}, func(c *elastic.Config) { c.Slowest = 0.3 }, "b = 0:1 1:1"},
-		{"a job grows where it runs", beside, nil, most{}, func(c *elastic.Config) { c.Faster = false }, "a = 0:1 1:3"},
-		{"or moves to grow", beside, nil, most{}, func(c *elastic.Config) { c.Gather = true }, "a = 1:4"},
+		{"a job moves to grow", beside, nil, most{}, func(c *elastic.Config) { c.Gather = true }, "a = 1:4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := elastic.Default()
+			cfg := elastic.Literal()
 			c.option(&cfg)
 			if got := strings.Join(decide(t, c.site, c.arrive, c.policy, cfg), ", "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
@@ -68,7 +67,7 @@ func (crawl) Coupled(_ *cluster.View, _ cluster.Placement, dst []cluster.JobID) 
 
 // TestScatteredGangStartsAlone checks that a gang waits for servers near each other only while something else runs.
 func TestScatteredGangStartsAlone(t *testing.T) {
-	cfg := elastic.Default()
+	cfg := elastic.Literal()
 	cfg.Slowest = 1
 	gang := []need{rigid("b", 2, 1)}
 	alone := site{training: 2, gpus: 1, physics: crawl{}}

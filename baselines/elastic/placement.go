@@ -175,7 +175,7 @@ func (l *layout) without(s *cluster.View, id cluster.JobID, n int32) cluster.Pla
 	p := l.grown
 	for n > 0 {
 		best, bestRank, bestSpare := -1, 0, int32(0)
-		left := l.least(s.Spec(id)) // base workers not yet counted
+		left := s.Spec(id).Least() // base workers not yet counted
 		for i := range p {
 			spare := p[i].Workers - min(left, p[i].Workers)
 			left -= p[i].Workers - spare

@@ -96,9 +96,8 @@ func TestPolluxFinishesAllJobs(t *testing.T) {
 	p := NewPollux(c)
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
-		c := Default()
+		c := Literal()
 		c.Epoch = rapid.SampledFrom([]time.Duration{0, 7 * time.Second}).Draw(t, "epoch")
-		c.Decreasing = rapid.Bool().Draw(t, "decreasing")
 		sched := New(p.Name(), p, c)
 		first, end := play(t, cfg, jobs, sched)
 		if !end.Terminated {

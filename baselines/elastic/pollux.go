@@ -1,9 +1,7 @@
 package elastic
 
 import (
-	"math"
 	"math/rand/v2"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -19,11 +17,6 @@ type PolluxConfig struct {
 	// of submission. Of the other jobs, the running ones keep what they have, and the waiting ones get their base from what is
 	// left. Own choice: 2,000, which bounds the time of an allocation.
 	Jobs int
-	// Power is the exponent p of the generalised mean of speedups over jobs: -1 [C]. A smaller exponent is fairer.
-	Power float64
-	// Delay is the cost of a change of allocation for a running job. Its speedup is multiplied by (age-changes·delay)/(age+delay).
-	// 30s [C]; today's AdaptDL subtracts a tenth instead.
-	Delay time.Duration
 }
 
 // Constants of the search.
@@ -32,13 +25,15 @@ const (
 	polluxFloor = 1e-3
 	// mutations is the fraction of jobs whose workers are drawn again in each child, at least one job. Own choice.
 	mutations = 0.01
+	// delay is the cost of a change of allocation for a running job, in seconds. Its speedup is multiplied by
+	// (age-changes·delay)/(age+delay). 30 [C]; today's AdaptDL subtracts a tenth instead.
+	delay = 30
 )
 
 // DefaultPollux returns the default options of Pollux.
 func DefaultPollux() PolluxConfig {
 	return PolluxConfig{
 		Population: 100, Generations: 250, Patience: 50, Jobs: 2000,
-		Power: -1, Delay: 30 * time.Second,
 	}
 }
 
@@ -61,7 +56,7 @@ type changes struct{ now, count int32 }
 
 // NewPollux returns the policy Pollux. It panics if an option is out of range.
 func NewPollux(c PolluxConfig) Policy {
-	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 || math.IsNaN(c.Power) {
+	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 {
 		panic("elastic: options of pollux out of range")
 	}
 	p := &pollux{PolluxConfig: c}
@@ -135,19 +130,8 @@ func (p *pollux) choose(left *budget, jobs []Job) (chosen, others []*Job) {
 func (p *pollux) penalty(s *cluster.View, id cluster.JobID) float64 {
 	age := (s.Now() - s.Spec(id).Submit).Seconds()
 	count := float64(p.history[id].count) + float64(max(s.Starts(id)-1, 0))
-	delay := p.Delay.Seconds()
-	return max(age-count*delay, 0) / max(age+delay, 1e-9)
+	return max(age-count*delay, 0) / (age + delay)
 }
 
-// term returns what a speedup adds to the mean; more is better.
-func (p *pollux) term(speedup float64) float64 {
-	speedup += polluxFloor
-	switch {
-	case p.Power == 0:
-		return math.Log(speedup)
-	case p.Power < 0:
-		return -math.Pow(speedup, p.Power)
-	default:
-		return math.Pow(speedup, p.Power)
-	}
-}
+// term returns what a speedup adds to the mean, which is the harmonic one [C]; more is better.
+func term(speedup float64) float64 { return -1 / (speedup + polluxFloor) }

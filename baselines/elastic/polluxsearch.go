@@ -82,13 +82,13 @@ func (g *search) weigh(s *cluster.View, i int) {
 		changed = g.penalty(s, j.ID)
 	}
 	g.at = append(g.at, int32(len(g.steps)))
-	g.steps = append(g.steps, step{g.term(0), 0})
+	g.steps = append(g.steps, step{term(0), 0})
 	for k := int32(1); k <= e.most; k++ {
 		speedup := t.at(e.workers(k)) / fair
 		if k != e.now {
 			speedup *= changed
 		}
-		g.steps = append(g.steps, step{g.term(speedup), int64(e.workers(k)) * e.milli})
+		g.steps = append(g.steps, step{term(speedup), int64(e.workers(k)) * e.milli})
 	}
 }
 

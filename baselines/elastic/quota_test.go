@@ -25,7 +25,7 @@ func TestGrowsWithinQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx.End()
-	sched := elastic.New("most", most{}, elastic.Default())
+	sched := elastic.New("most", most{}, elastic.Literal())
 	if err := sched.Reset(1); err != nil {
 		t.Fatal(err)
 	}

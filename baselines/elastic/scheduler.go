@@ -15,19 +15,12 @@ type Config struct {
 	// it reallocates whenever a job comes or ends or the cluster changes. Lyra is periodic; [L §3] does not give its period, and 30
 	// s to 60 s is a reconstruction.
 	Epoch time.Duration
-	// Elastic lets jobs run with other numbers of workers than they asked for; false is the ablation "loaning only" [L §7.4].
-	Elastic bool
 	// Special places elastic jobs first on servers on loan, with base and flexible workers on separate servers [L §5.3]; false is
 	// the ablation that treats elastic jobs like all others [L Table 6].
 	Special bool
-	// Decreasing starts the jobs with the largest workers first [L §5.3]; false starts them in the policy's order.
-	Decreasing bool
 	// Gather places a gang on as few servers as it finds, as cluster.View.BestFit does; false places every worker where it fits
 	// best [L §5.3]. Own choice, for physics in which distance matters.
 	Gather bool
-	// Faster prevents a job from growing if profiles predict that it would not run faster. Own choice: [L §5.2] assumes linear
-	// scaling, for which this changes nothing.
-	Faster bool
 	// Pause is what a resize costs a job. A running job grows only if profiles predict that it saves more than Pause, and it gives
 	// up workers only if a gang that starts finds no other room. The default 0 is [L §7.2], whose simulator does not charge for a
 	// resize. Own choice: where resizes do cost time, allocations that change a little with every event would restart jobs again
@@ -36,15 +29,17 @@ type Config struct {
 	// Slowest makes a gang wait if, on the servers found, profiles predict less than this fraction of the speed in proportion to
 	// its workers. The default 0 is [L], which does not model distance. Own choice.
 	Slowest float64
-	// Looks is the largest number of times that the scheduler asks the policy in an epoch, each time without the gangs that found
-	// no servers before; at least 1. Own choice: [L] does not say what happens to the room of such a gang.
-	Looks int
 }
 
-// Default returns the options of the paper, with those of our own choices that cost nothing in it.
-func Default() Config {
-	return Config{Elastic: true, Special: true, Decreasing: true, Faster: true, Looks: 4}
-}
+// looks is how often the scheduler asks the policy in an epoch, each time without the gangs that found no servers before. Own choice:
+// [L] does not say what happens to the room of such a gang.
+const looks = 4
+
+// Literal returns the options of the paper, in whose simulator resizes and distance cost nothing.
+func Literal() Config { return Config{Special: true} }
+
+// Default returns the options for clusters in which resizes and distance cost time.
+func Default() Config { return Config{Special: true, Gather: true, Pause: time.Minute, Slowest: 0.5} }
 
 // New returns a scheduler that carries out the decisions of the policy. It stops no running job and leaves none with fewer
 // workers than its least. In each pass it first takes workers from running jobs, then starts gangs with their base, then lets
@@ -112,7 +107,7 @@ func (e *scheduler) Schedule(tx *cluster.Txn) error {
 		if err != nil {
 			return err
 		}
-		if !missed || look >= e.cfg.Looks && len(s.Running()) > 0 {
+		if !missed || look >= looks && len(s.Running()) > 0 {
 			return e.settle(tx, mark)
 		}
 		tx.Rollback(mark)
@@ -140,14 +135,6 @@ func (e *scheduler) begins(tx *cluster.Txn) bool {
 	return true
 }
 
-// bounds returns the least and the most workers of a job.
-func (e *scheduler) bounds(spec *cluster.JobSpec) (base, most int32) {
-	if !e.cfg.Elastic {
-		return spec.Workers, spec.Workers
-	}
-	return spec.Least(), spec.Most()
-}
-
 // list updates live: the waiting jobs and the running elastic ones, by submission, then id. Where the cluster forbids preemption,
 // running jobs stay as they are.
 func (e *scheduler) list(s *cluster.View) {
@@ -162,8 +149,7 @@ func (e *scheduler) list(s *cluster.View) {
 			if s.NoPreemption() {
 				return false
 			}
-			base, most := e.bounds(s.Spec(id))
-			return base < most
+			return s.Spec(id).Least() < s.Spec(id).Most()
 		}
 		return false
 	}
@@ -195,8 +181,7 @@ func (e *scheduler) describe(s *cluster.View) error {
 	e.jobs = e.jobs[:0]
 	for _, id := range e.live {
 		spec := s.Spec(id)
-		j := Job{ID: id, GPUMilli: int64(spec.Request.GPUMilli), Workers: spec.Workers}
-		j.Base, j.Most = e.bounds(spec)
+		j := Job{ID: id, GPUMilli: int64(spec.Request.GPUMilli), Workers: spec.Workers, Base: spec.Least(), Most: spec.Most()}
 		j.Loan = e.layout.wants(spec) == base
 		if s.Phase(id) == cluster.Running {
 			j.Now = s.Placement(id).Workers()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,22 +70,27 @@ func days(seed uint64) (sim.Config, []trace.Job) {
 // table 5. It does not compare figures, because the workload is different.
 func TestLyraTrend(t *testing.T) {
 	lyra := func() elastic.Policy { return elastic.NewLyra() }
-	scaling := elastic.Default()
-	loaning := scaling
-	loaning.Elastic = false
+	options := elastic.Literal()
 	schemes := []struct {
-		name  string
-		sched func() cluster.Scheduler
+		name    string
+		elastic bool // whether jobs are
+		sched   func() cluster.Scheduler
 	}{
-		{"fifo", func() cluster.Scheduler { return elastic.New("fifo", fifo{}, loaning) }},
-		{"loaning only", func() cluster.Scheduler { return borrower{elastic.New("lyra", lyra(), loaning), false} }},
-		{"scaling only", func() cluster.Scheduler { return elastic.New("lyra", lyra(), scaling) }},
-		{"lyra", func() cluster.Scheduler { return borrower{elastic.New("lyra", lyra(), scaling), true} }},
+		{"fifo", false, func() cluster.Scheduler { return elastic.New("fifo", fifo{}, options) }},
+		{"loaning only", false, func() cluster.Scheduler { return borrower{elastic.New("lyra", lyra(), options), false} }},
+		{"scaling only", true, func() cluster.Scheduler { return elastic.New("lyra", lyra(), options) }},
+		{"lyra", true, func() cluster.Scheduler { return borrower{elastic.New("lyra", lyra(), options), true} }},
 	}
 	queue, jct := make([]float64, len(schemes)), make([]float64, len(schemes))
 	for seed := range uint64(3) {
 		cfg, jobs := days(seed)
 		for i, c := range schemes {
+			jobs := slices.Clone(jobs)
+			for k := range jobs {
+				if !c.elastic {
+					jobs[k].MinWorkers, jobs[k].MaxWorkers = 0, 0
+				}
+			}
 			s, err := sim.New(cfg, jobs)
 			if err != nil {
 				t.Fatal(err)

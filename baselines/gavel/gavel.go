@@ -10,28 +10,15 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Config are the options of the scheduler.
-type Config struct {
-	// Round is the time between two decisions about which jobs run where: 6 minutes as in the source's experiments (§7).
-	Round time.Duration
-	// Aware lets the scheduler use the speeds of models on GPU types. With false all types count alike, as in the source's agnostic
-	// baseline.
-	Aware bool
-	// Levels is the largest number of linear programs that divide the GPUs. 1 is the program of §4.1, which looks only at the least
-	// served jobs; more are water filling (§4.3). The number is an own choice: if the GPUs suffice for most jobs, every class has a
-	// level of its own.
-	Levels int
-	// Backfill also starts waiting jobs between rounds, on GPUs that became free. Own choice: the source leaves such GPUs idle
-	// until the round ends.
-	Backfill bool
-}
+// Round is the time between two decisions about which jobs run where, in the source's experiments (§7).
+const Round = 6 * time.Minute
 
-// Default returns the default options.
-func Default() Config {
-	return Config{Round: 6 * time.Minute, Aware: true, Levels: 16, Backfill: true}
-}
+// levels is the largest number of linear programs that divide the GPUs. 1 would be the program of §4.1, which looks only at the least
+// served jobs; more are water filling (§4.3). The number is an own choice: if the GPUs suffice for most jobs, every class has a level
+// of its own.
+const levels = 16
 
-// New returns the scheduler.
+// New returns the scheduler, which decides once in each round.
 //
 // From the source: the linear program over GPU types (see allocate), with speeds that are known beforehand; they are those of
 // env/physics/profile, while the source also describes an estimator. A job's priority on a type is its share there divided by
@@ -41,7 +28,8 @@ func Default() Config {
 // Reconstructed or own: equal jobs are one variable of the program. The time that counts is the job's whole time, not that since
 // the last allocation, and half a round is added to the time that it has run on each type, so that it does not move for a tiny
 // difference. A gang that fits on no single type, and that may mix types, is spread over all types in proportion. When all jobs
-// that were due have a place, what is left goes to any job, running ones first. A job that made no progress in a turn, because
+// that were due have a place, what is left goes to any job, running ones first. Between rounds waiting jobs start on GPUs that became
+// free, which the source leaves idle until the round ends. A job that made no progress in a turn, because
 // the restart took all of it or the work was lost, gets turns twice as long, because otherwise it might never end. Rounds are
 // longer while all jobs have very long to run (see mostRounds). Quotas, CPU
 // and memory limit the choice of jobs but are not part of the program, except that it knows which types can hold a gang at all.
@@ -50,19 +38,18 @@ func Default() Config {
 //
 // A job that keeps its type is not moved. A job that changes types migrates if there is room, and otherwise is preempted and
 // placed again.
-func New(name string, c Config) cluster.Scheduler {
-	c.Round = max(c.Round, time.Second)
-	p := &gavel{name: name, c: c}
+func New(name string, round time.Duration) cluster.Scheduler {
+	p := &gavel{name: name, every: max(round, time.Second)}
 	_ = p.Reset(0)
 	return p
 }
 
 // gavel is the scheduler of New.
 type gavel struct {
-	name string
-	c    Config
-	next time.Duration // when the next round begins
-	jobs []*turn       // by job id; nil for jobs that are not live
+	name  string
+	every time.Duration // the time of a round
+	next  time.Duration // when the next round begins
+	jobs  []*turn       // by job id; nil for jobs that are not live
 	market
 	round
 	waiting []cluster.JobID   // jobs to start between rounds, in order: those that the last round left, then those that came later
@@ -89,7 +76,7 @@ type turn struct {
 func (p *gavel) Name() string { return p.name }
 
 func (p *gavel) Reset(uint64) error {
-	*p = gavel{name: p.name, c: p.c, market: market{aware: p.c.Aware}}
+	*p = gavel{name: p.name, every: p.every}
 	return nil
 }
 
@@ -108,14 +95,12 @@ func (p *gavel) Schedule(tx *cluster.Txn) error {
 		}
 	}
 	if s.Now() >= p.next {
-		p.next = (s.Now()/p.c.Round + p.length(s)) * p.c.Round
+		p.next = (s.Now()/p.every + p.length(s)) * p.every
 		if err := p.decide(tx); err != nil {
 			return err
 		}
-	} else if p.c.Backfill {
-		if err := p.fill(tx); err != nil {
-			return err
-		}
+	} else if err := p.fill(tx); err != nil {
+		return err
 	}
 	if p.restless(s) {
 		tx.WakeAt(p.next)
@@ -143,7 +128,7 @@ func (p *gavel) length(s *cluster.View) time.Duration {
 	if shortest == math.MaxInt64 {
 		return 1
 	}
-	return max(shortest/(mostRounds*p.c.Round), 1)
+	return max(shortest/(mostRounds*p.every), 1)
 }
 
 // restless reports whether the next round may bring a change although nothing happens: a job waits that some type could hold, or
@@ -203,7 +188,7 @@ func (p *gavel) begin(j *turn, now, progress time.Duration) {
 	}
 	j.started, j.before, j.until = true, progress, now
 	if j.rounds > 1 {
-		j.until = now + time.Duration(j.rounds)*p.c.Round
+		j.until = now + time.Duration(j.rounds)*p.every
 	}
 }
 

@@ -73,25 +73,20 @@ func TestRounds(t *testing.T) {
 		name    string
 		servers []cluster.ServerSpec
 		jobs    []trace.Job
-		set     func(*Config)
 		want    []string
 	}{
 		{"two jobs take turns on one GPU", []cluster.ServerSpec{server(1, "")},
-			[]trace.Job{job(0, 10*m, 1, ""), job(0, 10*m, 1, "")}, nil,
+			[]trace.Job{job(0, 10*m, 1, ""), job(0, 10*m, 1, "")},
 			[]string{
 				"0s start 0", "6m0s preempt 0", "6m0s start 1",
 				"12m0s preempt 1", "12m0s start 0", "16m0s finish 0", "16m0s start 1", "20m0s finish 1",
 			}},
-		{"GPUs that come free stay idle until the round ends", []cluster.ServerSpec{server(1, "")},
-			[]trace.Job{job(0, 2*m, 1, ""), job(0, m, 1, "")}, func(c *Config) { c.Backfill = false },
-			[]string{"0s start 0", "2m0s finish 0", "6m0s start 1", "7m0s finish 1"}},
+		{"GPUs that come free are used before the round ends", []cluster.ServerSpec{server(1, "")},
+			[]trace.Job{job(0, 2*m, 1, ""), job(0, m, 1, "")},
+			[]string{"0s start 0", "2m0s finish 0", "2m0s start 1", "3m0s finish 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := Default()
-			if c.set != nil {
-				c.set(&cfg)
-			}
-			lines, ended := simulate(t, sim.Config{Cluster: cluster.Spec{Servers: c.servers}}, c.jobs, New("gavel", cfg), 1)
+			lines, ended := simulate(t, sim.Config{Cluster: cluster.Spec{Servers: c.servers}}, c.jobs, New("gavel", Round), 1)
 			if got := happened(lines); !ended || !slices.Equal(got, c.want) {
 				t.Errorf("schedule %q, want %q", got, c.want)
 			}
@@ -190,12 +185,7 @@ func (b borrow) Schedule(tx *cluster.Txn) error {
 func TestGavelEndsEveryJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := draw(t)
-		c := Config{
-			Round: time.Duration(rapid.SampledFrom([]int{1, 5, 30, 360}).Draw(t, "round")) * time.Second,
-			Aware: rapid.Bool().Draw(t, "aware"), Levels: rapid.IntRange(0, 4).Draw(t, "levels"),
-			Backfill: rapid.Bool().Draw(t, "backfill"),
-		}
-		p := New("gavel", c)
+		p := New("gavel", time.Duration(rapid.SampledFrom([]int{1, 5, 30, 360}).Draw(t, "round"))*time.Second)
 		if rapid.Bool().Draw(t, "borrow") {
 			p = borrow{p}
 		}
@@ -239,7 +229,7 @@ func TestJobsOfCenturiesEndSoon(t *testing.T) {
 				jobs[i].Estimate = jobs[i].Work
 			}
 		}
-		count := &decisions{Scheduler: New("gavel", Default())}
+		count := &decisions{Scheduler: New("gavel", Round)}
 		cfg := sim.Config{Cluster: cluster.Spec{Servers: []cluster.ServerSpec{server(1, "")}}, Physics: physics.Ideal()}
 		if _, ended := simulate(t, cfg, jobs, count, 1); !ended {
 			t.Fatalf("jobs of %v, known %t: not all end", c.work, c.known)
@@ -261,7 +251,7 @@ func TestGavelFromSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Run(t.Context(), New("gavel", Default()), 1); err != nil {
+		if err := s.Run(t.Context(), New("gavel", Round), 1); err != nil {
 			t.Fatal(err)
 		}
 		var text bytes.Buffer
@@ -272,7 +262,7 @@ func TestGavelFromSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := New("gavel", Default()).Schedule(state.Begin(state.Introduce())); err != nil {
+		if err := New("gavel", Round).Schedule(state.Begin(state.Introduce())); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -288,7 +278,7 @@ func TestTimeComesNearToShares(t *testing.T) {
 	jobs := []trace.Job{
 		job(0, 1e6*time.Hour, 1, "lm-20"), job(0, 1e6*time.Hour, 1, "resnet50-16"), job(0, 1e6*time.Hour, 1, ""),
 	}
-	p := New("gavel", Default()).(*gavel)
+	p := New("gavel", Round).(*gavel)
 	simulate(t, cfg, jobs, p, 1)
 	for id, j := range p.jobs {
 		want := p.share[p.kinds[j.kind].class]
@@ -322,7 +312,7 @@ func BenchmarkRound(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := New("gavel", Default()).(*gavel)
+	p := New("gavel", Round).(*gavel)
 	if err := s.Run(b.Context(), p, 1); err != nil {
 		b.Fatal(err)
 	}
@@ -330,7 +320,7 @@ func BenchmarkRound(b *testing.B) {
 	state.Advance(12 * time.Minute)
 	b.Run("allocate", func(b *testing.B) {
 		for b.Loop() {
-			p.allocate(p.c.Levels)
+			p.allocate()
 		}
 	})
 	b.Run("between", func(b *testing.B) {

@@ -8,7 +8,6 @@ import (
 // market is what the scheduler knows of the cluster and of the kinds of jobs. A job's options are the GPU types, in the order of
 // the servers; if there are several types, the last option is all of them mixed.
 type market struct {
-	aware   bool
 	types   []string
 	servers [][]cluster.ServerID // by type
 	ready   []int32              // by server: GPUs that work, 0 if the server is not open
@@ -97,7 +96,7 @@ func (m *market) survey(s *cluster.View) {
 func (m *market) build(s *cluster.View) {
 	n := len(s.Types())
 	*m = market{
-		aware: m.aware, types: s.Types(), servers: make([][]cluster.ServerID, n), gpus: make([]float64, n), find: map[key]int{},
+		types: s.Types(), servers: make([][]cluster.ServerID, n), gpus: make([]float64, n), find: map[key]int{},
 	}
 	for i := range s.Servers() {
 		id := cluster.ServerID(i)
@@ -123,7 +122,7 @@ func (m *market) kindOf(s *cluster.View, id cluster.JobID) int {
 	}
 	for t, name := range m.types {
 		d.speed[t] = 1
-		if family != nil && m.aware {
+		if family != nil {
 			d.speed[t], _ = family.GPUSpeed(name)
 		}
 		d.speed[m.mixed()] += d.speed[t] / float64(len(m.types))
@@ -202,7 +201,7 @@ func (m *market) join(kind, n int) {
 }
 
 // allocate computes the shares again.
-func (m *market) allocate(levels int) {
+func (m *market) allocate() {
 	type same struct {
 		model string
 		milli int64

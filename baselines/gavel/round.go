@@ -102,7 +102,7 @@ func (p *gavel) claim(s *cluster.View) {
 		p.know(s, id).count(s.Now())
 	}
 	if p.stale {
-		p.allocate(p.c.Levels)
+		p.allocate()
 	}
 	p.wants = p.wants[:0]
 	for _, id := range p.live {
@@ -113,10 +113,10 @@ func (p *gavel) claim(s *cluster.View) {
 		}
 		for o, share := range p.share[class] {
 			if share > slivers {
-				age := float64(s.Now() - j.seen + p.c.Round)
+				age := float64(s.Now() - j.seen + p.every)
 				p.wants = append(p.wants, claim{
 					job: id, option: o, fresh: j.total == 0, share: share, submit: s.Spec(id).Submit,
-					priority: share * age / float64(j.got[o]+p.c.Round/2),
+					priority: share * age / float64(j.got[o]+p.every/2),
 				})
 			}
 		}

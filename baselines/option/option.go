@@ -35,7 +35,7 @@ func (s *Set) All() []Option { return slices.Clone(s.all) }
 
 func (s *Set) add(o Option) { s.all = append(s.all, o) }
 
-// Gone names options that the scheduler had. They varied details of a paper, and no experiment found another value useful.
+// Gone names options that the scheduler had, of which no experiment found another value useful.
 func (s *Set) Gone(names ...string) { s.gone = append(s.gone, names...) }
 
 // Float declares an option whose value is a number from low to high.
@@ -127,7 +127,7 @@ func (s *Set) Parse(text string) error {
 		i := slices.IndexFunc(s.all, func(o Option) bool { return o.Name == name })
 		switch {
 		case i < 0 && slices.Contains(s.gone, name):
-			return fmt.Errorf("option %s is gone, because it only varied a detail of a paper: leave it out; want %s", name, s.names())
+			return fmt.Errorf("option %s is gone, because no other value of it was useful: leave it out; want %s", name, s.names())
 		case i < 0:
 			return fmt.Errorf("no option %q, want %s", name, s.names())
 		case !given:

@@ -91,8 +91,8 @@ func TestGoneOptions(t *testing.T) {
 	s.Int(&x, "x", 0, 9, "", "")
 	s.Gone("y", "z")
 	for text, want := range map[string]string{
-		"y=1":     "option y is gone, because it only varied a detail of a paper: leave it out; want one of x",
-		"x=2:z":   "option z is gone, because it only varied a detail of a paper: leave it out; want one of x",
+		"y=1":     "option y is gone, because no other value of it was useful: leave it out; want one of x",
+		"x=2:z":   "option z is gone, because no other value of it was useful: leave it out; want one of x",
 		"other=1": `no option "other", want one of x`,
 	} {
 		if err := s.Parse(text); err == nil || err.Error() != want {

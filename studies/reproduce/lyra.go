@@ -15,17 +15,16 @@ type LyraOptions struct {
 
 // The policies of Lyra's tables, as baselines.New reads them.
 const (
-	literal       = ":pause=0s:gather=false:slowest=0" // as in the papers' simulators: resizes and distance cost nothing
-	lyraBoth      = "lyra" + literal + "+loan"
-	lyraAlone     = "lyra" + literal
+	lyraAlone     = "lyra-literal"
+	lyraBoth      = lyraAlone + "+loan"
 	lyraRandom    = lyraBoth + ":reclaim=random"
 	lyraSCF       = lyraBoth + ":reclaim=scf"
-	lyraPlain     = "lyra" + literal + ":special=false+loan" // no special placement of elastic jobs
+	lyraPlain     = "lyra-plain+loan"
 	fifoPolicy    = "fifo"
 	opportunistic = "opportunistic"
 	gandivaPolicy = "gandiva"
 	afsPolicy     = "afs"
-	polluxPolicy  = "pollux" + literal + ":population=25:patience=20"
+	polluxPolicy  = "pollux-literal"
 	sensitivity   = "Sensitivity (§7.2 to §7.4)"
 	loaningOnly   = "Table 5: loaning only"
 	scalingOnly   = "Table 5: scaling only"

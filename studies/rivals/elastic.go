@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/elastic"
@@ -11,18 +12,35 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 )
 
-// resizing returns the policies that Lyra is compared with for sizing elastic jobs. They run as in its simulator, where resizes
-// and distance cost nothing. The third of them, Pollux, is a baseline of clustergym.
+// resizing returns Lyra and the policies that it is compared with for sizing elastic jobs. They run as in its simulator, where
+// resizes and distance cost nothing.
 func resizing() []baselines.Baseline {
-	describe := func(p elastic.Policy, about, rule, source string) baselines.Baseline {
-		return baselines.Baseline{
-			Name: p.Name(), About: about, Rule: rule, Source: source + ", as in Lyra (EuroSys 2023), §7.1", Needs: needsNothing,
-			Declare: func(*baselines.Settings) func(string) cluster.Scheduler {
-				return func(name string) cluster.Scheduler { return elastic.New(name, p, elastic.Default()) }
-			},
+	of := func(b baselines.Baseline, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
+		b.Source += ", as in Lyra (EuroSys 2023), §7.1"
+		b.Declare = func(*baselines.Settings) func(string) cluster.Scheduler {
+			return func(name string) cluster.Scheduler { return elastic.New(name, make(), c) }
 		}
+		return b
 	}
+	describe := func(p elastic.Policy, about, rule, source string) baselines.Baseline {
+		return of(baselines.Baseline{Name: p.Name(), About: about, Rule: rule, Source: source, Needs: needsNothing}, elastic.Literal(),
+			func() elastic.Policy { return p })
+	}
+	literal := func(name, like, about string, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
+		b, _ := baselines.Find(like)
+		b.Name, b.About = name, like+about
+		return of(b, c, make)
+	}
+	plain, epoch := elastic.Config{}, elastic.Literal()
+	epoch.Epoch = time.Minute
 	return []baselines.Baseline{
+		literal("lyra-literal", "lyra", " where resizes and distance cost nothing", elastic.Literal(), elastic.NewLyra),
+		literal("lyra-plain", "lyra", ", also without special placement of elastic jobs", plain, elastic.NewLyra),
+		literal("pollux-literal", "pollux", " where resizes and distance cost nothing, with a short search", epoch, func() elastic.Policy {
+			c := elastic.DefaultPollux()
+			c.Population, c.Patience = 25, 20
+			return elastic.NewPollux(c)
+		}),
 		describe(gandiva{}, "submission order; elastic jobs grow while nobody waits",
 			"Jobs start in the order of their submission with their least workers. Elastic jobs grow while nobody waits.",
 			"Gandiva (Xiao et al., OSDI 2018)"),
