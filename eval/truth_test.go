@@ -15,7 +15,7 @@ import (
 func TestTruthIsAReference(t *testing.T) {
 	const name, untold = "embedded-physics-v1", "embedded-physics-untold-v1"
 	play := func(scenarioName string, policies ...string) []Result {
-		s, err := scenario.Load(scenarioName, "readings.interval=5m", "readings.noise=0.05")
+		s, err := scenario.Load(scenarioName, "readings.interval=5m")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/env/trace"
 )
 
@@ -60,10 +61,7 @@ func (s *Source) Describe() Description {
 	d := Description{
 		Name: own.Name, About: own.About, Real: own.Real, Assumed: own.Assumed, GPUs: own.Cluster.GPUs(), Physics: own.Physics,
 		Told:  own.DescribeTold(),
-		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.name(), Jobs: len(s.main.workload.Jobs), Oversize: s.oversize(),
-	}
-	if s.test != nil {
-		d.Jobs += len(s.test.workload.Jobs)
+		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.pool.workload.Name, Jobs: len(s.pool.workload.Jobs), Oversize: s.pool.oversize,
 	}
 	for _, q := range s.config.Cluster.Quotas {
 		d.Quotas = append(d.Quotas, fmt.Sprintf("%s: %d GPUs", q.Tenant, q.GPUs))
@@ -107,7 +105,7 @@ func (s *Source) Note(split Split) string {
 
 func (s *Source) describeWindow(split Split, i, gpus int) WindowDescription {
 	w := s.windows[split][i]
-	jobs := s.pool(split).cut(w.from, w.to, 0)
+	jobs := s.pool.cut(w.from, w.to, 0)
 	stats := trace.Describe(jobs)
 	d := WindowDescription{
 		Name: windowName(split, i), Jobs: len(jobs), First: w.from, Span: stats.Span, GPUHours: stats.GPUHours,
@@ -129,7 +127,7 @@ func (s *Source) pools() []string {
 	}
 	if f := &s.scenario.Inference; f.Servers > 0 {
 		pools = append(pools, fmt.Sprintf("%s, demand %s with its peak at %g of the pool, predictor %s, headroom %g",
-			f.group().describe("inference"), f.Demand, f.Peak, f.Predictor, f.Headroom))
+			f.group().describe("inference"), f.Demand, peak, f.Predictor, inference.DefaultHeadroom))
 	}
 	return pools
 }
@@ -172,7 +170,7 @@ func (w *Workload) describeMix() []string {
 		what string
 		of   float64
 	}{
-		{fmt.Sprintf("gangs elastic, %g to %g of what they ask for", mix.Least, mix.Most), mix.Elastic},
+		{fmt.Sprintf("gangs elastic, %g to 2 of what they ask for", mix.Least), mix.Elastic},
 		{"large models cut into stages and tensor-parallel groups", mix.Parallel},
 		{fmt.Sprintf("jobs on any type of GPU, the others on %q", mix.Home), mix.Fungible},
 		{"jobs runs of recurring ones", mix.Recurring},

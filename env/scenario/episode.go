@@ -31,7 +31,7 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 		return Episode{}, fmt.Errorf("scenario %s: window %d of %s, want 0 to %d", s.scenario.Name, i, split, n-1)
 	}
 	name := windowName(split, i)
-	p, w := s.pool(split), s.windows[split][i]
+	p, w := &s.pool, s.windows[split][i]
 	zero := p.submit(w.from)
 	jobs := p.cut(w.from, w.to, zero)
 	before := p.cut(w.warm, w.from, p.submit(w.warm))
@@ -62,7 +62,7 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 // returns none if the scenario does not have the split. Models have the names that schedulers are told. The jobs belong to the
 // caller.
 func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
-	p := s.pool(split)
+	p := &s.pool
 	from, to := p.bounds(s.scenario.Window.fractions(split))
 	if from == to {
 		return nil, nil

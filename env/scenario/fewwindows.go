@@ -20,7 +20,7 @@ func enough(split Split) int {
 // Few returns a sentence that says that a split has few windows, how many jobs the trace has and how many it would need, and
 // what else would help. It returns "" if the split has enough windows or none.
 func (s *Source) Few(split Split) string {
-	w, p := &s.scenario.Window, s.pool(split)
+	w, p := &s.scenario.Window, &s.pool
 	from, to := p.bounds(w.fractions(split))
 	n, apart := s.Count(split), s.Count(split)
 	if w.Resample.windows(split) > 0 {
@@ -72,18 +72,13 @@ func (w *Windows) more(p *pool, split Split) string {
 // ask for no GPU or were never scheduled are left out of them for the public traces that scenarios of this project use.
 func (s *Source) ReadNotes() []string {
 	var lines []string
-	for _, p := range []*pool{&s.main, s.test} {
-		if p == nil {
-			continue
-		}
-		r := p.workload.Report
-		switch r.Format {
-		case "", trace.PhillyPass, trace.PhillyAll, trace.Helios, trace.Kalos, trace.OpenB:
-			r = r.Unusual()
-		}
-		for _, line := range r.Lines() {
-			lines = append(lines, p.workload.Name+": "+line)
-		}
+	r := s.pool.workload.Report
+	switch r.Format {
+	case "", trace.PhillyPass, trace.PhillyAll, trace.Helios, trace.Kalos, trace.OpenB:
+		r = r.Unusual()
+	}
+	for _, line := range r.Lines() {
+		lines = append(lines, s.pool.workload.Name+": "+line)
 	}
 	return lines
 }

@@ -8,7 +8,7 @@ func TestGangsComeLater(t *testing.T) {
 	src := builtinSource(t, "gangs-venus-v1")
 	count := func(split Split, gpus int32) (windows int) {
 		for i, w := range src.windows[split] {
-			for _, j := range src.pool(split).cut(w.warm, w.to, 0) {
+			for _, j := range src.pool.cut(w.warm, w.to, 0) {
 				if j.Workers >= gpus {
 					t.Logf("%s %d: %d of %d GPUs", split, i, j.Workers, src.scenario.Cluster.GPUs())
 					windows++

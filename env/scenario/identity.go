@@ -50,7 +50,7 @@ func (s *Source) Periods(split Split) []Period {
 	}
 	from := slices.MinFunc(windows, func(a, b span) int { return cmp.Compare(a.warm, b.warm) }).warm
 	to := slices.MaxFunc(windows, func(a, b span) int { return cmp.Compare(a.to, b.to) }).to
-	p := s.pool(split)
+	p := &s.pool
 	var all []Period
 	for _, o := range p.origins {
 		at := func(rank int) float64 { return (p.submit(rank) + o.zero).Seconds() / s.scenario.Workload.Stretch }
@@ -73,14 +73,8 @@ func (s *Source) Digest() (string, error) {
 		return "", err
 	}
 	e := json.NewEncoder(h)
-	pools := []*pool{&s.main}
-	if s.test != nil {
-		pools = append(pools, s.test)
-	}
-	for _, p := range pools {
-		if err := e.Encode(p.workload.Jobs); err != nil {
-			return "", fmt.Errorf("digest of scenario %s: %w", s.scenario.Name, err)
-		}
+	if err := e.Encode(s.pool.workload.Jobs); err != nil {
+		return "", fmt.Errorf("digest of scenario %s: %w", s.scenario.Name, err)
 	}
 	if err := e.Encode(s.config.Cluster.Quotas); err != nil {
 		return "", fmt.Errorf("digest of scenario %s: %w", s.scenario.Name, err)

@@ -75,7 +75,7 @@ func TestPeriodsOfMixedTraces(t *testing.T) {
 	}
 	src := open("t.csv + u.csv")
 	thin := open("t.csv + u.csv, thin: 0.02, seed: 3")
-	if lag := thin.main.origins[0].zero; lag == 0 || thin.Periods(Train)[0].From != lag.Seconds() {
+	if lag := thin.pool.origins[0].zero; lag == 0 || thin.Periods(Train)[0].From != lag.Seconds() {
 		t.Errorf("thinned, the period begins at %v of a trace whose first job comes at %v", thin.Periods(Train)[0].From, lag)
 	}
 	got := src.Periods(Train)

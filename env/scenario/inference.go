@@ -24,11 +24,8 @@ type Inference struct {
 	GPUType         string `yaml:"gpu_type,omitempty"`
 	GPUMemGiB       int    `yaml:"gpu_mem_gib,omitempty"`
 	// Demand is "generated", or a file of ServeGen's request rates, which is searched for like a trace.
-	Demand    string        `yaml:"demand"`
-	Peak      float64       `yaml:"peak"` // fraction of the pool in use at the peak of the demand
-	Predictor Predictor     `yaml:"predictor"`
-	Headroom  float64       `yaml:"headroom"` // fraction of the pool that is never lent
-	Grace     time.Duration `yaml:"grace"`    // time to return servers that the pool no longer offers
+	Demand    string    `yaml:"demand"`
+	Predictor Predictor `yaml:"predictor"`
 }
 
 // generated selects demand drawn from inference.DefaultCycle.
@@ -50,6 +47,7 @@ func (p Predictor) isFile() bool { return strings.HasSuffix(string(p), ".safeten
 
 const (
 	demandStep = 5 * time.Minute // as in Lyra (EuroSys 2023, §6)
+	peak       = 0.95            // fraction of the pool in use at the peak of the demand
 	demandDays = 14              // days of generated demand
 	// unserved is the fraction of demand that may go unserved on the first half of a series, for which margins are calibrated. It
 	// is half of the fraction allowed overall, because the second half of a series differs.
@@ -59,7 +57,7 @@ const (
 
 func defaultInference() Inference {
 	return Inference{
-		Demand: generated, Peak: 0.95, Predictor: autoregressive, Headroom: inference.DefaultHeadroom, Grace: demandStep,
+		Demand: generated, Predictor: autoregressive,
 	}
 }
 
@@ -70,12 +68,9 @@ func (f *Inference) validate() error {
 	var p problems
 	f.group().validate(&p, "inference")
 	p.want(f.Demand != "", "inference.demand is empty, want a file or %q", generated)
-	p.want(f.Peak > 0 && f.Peak <= 1, "inference.peak %v, want above 0 and at most 1, the pool", f.Peak)
 	all := []Predictor{lastValue, seasonal, autoregressive, oracleDemand}
 	p.want(slices.Contains(all, f.Predictor) || f.Predictor.isFile(),
 		"inference.predictor %q, want one of %q or a file .safetensors", f.Predictor, all)
-	p.want(f.Headroom >= 0 && f.Headroom < 1, "inference.headroom %v, want 0 or more and below 1", f.Headroom)
-	p.want(f.Grace >= 0, "inference.grace %v, want 0 or more", f.Grace)
 	return p.err()
 }
 
@@ -88,11 +83,12 @@ func (f *Inference) extend(spec *cluster.Spec, perRack int) {
 	f.group().extend(spec, cluster.Inference, len(spec.Servers), perRack)
 }
 
+// grace returns how long schedulers have to return servers that the pool no longer offers.
 func (f *Inference) grace() time.Duration {
 	if f.Servers == 0 {
 		return 0
 	}
-	return f.Grace
+	return demandStep
 }
 
 // cycle contains the inference scheduler's decisions over a series of demand, one per step. The series repeats.
@@ -109,7 +105,7 @@ func (s *Scenario) planInference() (cycle, error) {
 	if err != nil {
 		return nil, err
 	}
-	usage, err := rates.Usage(1, f.Peak)
+	usage, err := rates.Usage(1, peak)
 	if err != nil {
 		return nil, fmt.Errorf("inference.demand %q: %w", f.Demand, err)
 	}
@@ -118,7 +114,7 @@ func (s *Scenario) planInference() (cycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference.predictor %q: %w", f.Predictor, err)
 	}
-	points, err := inference.Plan(twice, predictor, inference.Pool{Servers: f.Servers, Headroom: f.Headroom, Margin: margin})
+	points, err := inference.Plan(twice, predictor, inference.Pool{Servers: f.Servers, Headroom: inference.DefaultHeadroom, Margin: margin})
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
@@ -168,7 +164,7 @@ func (s *Scenario) predictor(usage inference.Series, told []float64) (inference.
 		}
 		p = inference.NewRecurrent(net)
 	}
-	margin, err := inference.Calibrate(first, p, f.Headroom, unserved, min(int(day/usage.Step), len(first.Values)/2))
+	margin, err := inference.Calibrate(first, p, inference.DefaultHeadroom, unserved, min(int(day/usage.Step), len(first.Values)/2))
 	return p, margin, err
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestThePoolStandsAfterTheCluster(t *testing.T) {
-	s := load(t, "inference.servers=3", "inference.gpus_per_server=2", "inference.gpu_type=T4", "inference.grace=2m",
+	s := load(t, "inference.servers=3", "inference.gpus_per_server=2", "inference.gpu_type=T4",
 		"cluster.servers_per_rack=2", "cluster.gpu_type=V100",
 		"cluster.groups=[{servers: 1, gpus_per_server: 8, gpu_type: P100, gpu_mem_gib: 16, cpus_per_server: 4, mem_gib_per_server: 2}]")
 	cfg, err := s.SimConfig()
@@ -33,8 +33,8 @@ func TestThePoolStandsAfterTheCluster(t *testing.T) {
 	if p.GPUType != "P100" || p.GPUMemMiB != 16<<10 || p.CPUMilli != 4000 || p.MemMiB != 2048 || p.Name != "server-2" {
 		t.Errorf("the group's server is %+v", p)
 	}
-	if cfg.Grace != 2*time.Minute || s.Cluster.GPUs() != 16 {
-		t.Errorf("grace %v, %d training GPUs, want 2m and 16", cfg.Grace, s.Cluster.GPUs())
+	if cfg.Grace != 5*time.Minute || s.Cluster.GPUs() != 16 {
+		t.Errorf("grace %v, %d training GPUs, want 5m and 16", cfg.Grace, s.Cluster.GPUs())
 	}
 }
 
@@ -100,7 +100,7 @@ func TestTheCycleIsForeseenFromItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usage, err := rates.Usage(1, s.Inference.Peak)
+	usage, err := rates.Usage(1, peak)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestTheCycleIsForeseenFromItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := inference.Pool{Servers: 100, Headroom: s.Inference.Headroom, Margin: margin}
+	pool := inference.Pool{Servers: 100, Headroom: inference.DefaultHeadroom, Margin: margin}
 	yesterday := usage.Values[len(usage.Values)-int(day/usage.Step)+1]
 	if want := pool.Offer(usage.Values[0], yesterday); plan[0].Offer != want {
 		t.Errorf("the cycle begins with an offer of %d, want %d, by what the day before its beginning was like", plan[0].Offer, want)

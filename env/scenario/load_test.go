@@ -39,7 +39,6 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"quotas without training", []string{"cluster.quota_factor=1", "window.train=[]"}, "cluster.quota_factor 1 without window.train"},
 		{"a pool without GPUs", []string{"inference.servers=1"}, "inference.gpus_per_server 0, want 1"},
 		{"an unknown predictor", []string{"inference.servers=1", "inference.predictor=tea"}, `inference.predictor "tea", want one of`},
-		{"a peak above the pool", []string{"inference.servers=1", "inference.peak=1.5"}, "inference.peak 1.5, want above 0"},
 		{"failures without repair", []string{"failures.server_between=1h"}, "failures: server failures every 1h0m0s"},
 		{"saving what is never saved", []string{"checkpoint_save=1s"}, "checkpoint_save 1s without checkpoint_interval"},
 		{"a negative overhead", []string{"resize_overhead=-1s"}, "resize_overhead -1s, want 0"},
@@ -58,10 +57,9 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"bursts before now", []string{"workload.bursts=-1s"}, "workload.bursts -1s, want 0"},
 		{"unknown models", []string{"workload.models=all"}, `workload.models "all", want nothing or "default"`},
 		{"a share above 1", []string{"workload.mix.elastic=2"}, "workload.mix.elastic 2, want a share"},
-		{"more formats than traces", []string{"workload.test_trace=a.csv", "workload.test_format=native + kalos"},
-			`workload.test_format "native + kalos" names 2 formats`},
-		{"an unknown format of the second trace", []string{"workload.test_trace=a.csv + b.csv", "workload.test_format=native + x"}, `"x"`},
-		{"a format of no test trace", []string{"workload.test_format=native"}, "without workload.test_trace"},
+		{"more formats than traces", []string{"workload.trace=a.csv", "workload.jobs=0", "workload.load=0", "workload.format=native + kalos"},
+			`workload.format "native + kalos" names 2 formats`},
+		{"an unknown format of the second trace", []string{"workload.trace=a.csv + b.csv", "workload.format=native + x"}, `"x"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,7 +90,6 @@ func TestWorkloadsThatCannotBeOpened(t *testing.T) {
 			[]string{"no/such.csv", SharedVariable}},
 		{"gangs too large for the cluster", []string{"workload.oversize=error", "cluster.servers=1", "cluster.gpus_per_server=1"},
 			[]string{"job ", "workload.oversize"}},
-		{"a test trace that is missing", []string{"workload.test_trace=no/such.csv"}, []string{"workload.test_trace", "no/such.csv"}},
 		{"demand that is missing", []string{"inference.servers=1", "inference.gpus_per_server=1", "inference.demand=no.tgz"},
 			[]string{"inference.demand", "no.tgz", SharedVariable}},
 		{"windows longer than their split", []string{"window.arrivals=0", "window.duration=10000h"},
@@ -143,7 +140,7 @@ func FuzzLoad(f *testing.F) {
 		if err := s.Validate(); err != nil {
 			t.Fatalf("loaded, but not valid: %v", err)
 		}
-		for _, text := range append([]string{s.Name, s.About, s.Workload.Trace, s.Workload.TestTrace}, append(s.Real, s.Assumed...)...) {
+		for _, text := range append([]string{s.Name, s.About, s.Workload.Trace}, append(s.Real, s.Assumed...)...) {
 			if names.Escape(text) != text {
 				t.Fatalf("loaded, but acts on a terminal: %q", text)
 			}

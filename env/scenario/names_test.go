@@ -11,12 +11,11 @@ import (
 func TestTextsThatActOnATerminal(t *testing.T) {
 	for _, text := range []string{"\x1b[2J", "\u202egpj.exe", "\u2066x", "\u061c"} {
 		for key, change := range map[string]func(*Scenario){
-			"name":                func(s *Scenario) { s.Name = text },
-			"about":               func(s *Scenario) { s.About = text },
-			"real[1]":             func(s *Scenario) { s.Real = []string{"", text} },
-			"assumed[0]":          func(s *Scenario) { s.Assumed = []string{text} },
-			"workload.trace":      func(s *Scenario) { s.Workload.Trace, s.Workload.Jobs, s.Workload.Load = text, 0, 0 },
-			"workload.test_trace": func(s *Scenario) { s.Workload.TestTrace = text },
+			"name":           func(s *Scenario) { s.Name = text },
+			"about":          func(s *Scenario) { s.About = text },
+			"real[1]":        func(s *Scenario) { s.Real = []string{"", text} },
+			"assumed[0]":     func(s *Scenario) { s.Assumed = []string{text} },
+			"workload.trace": func(s *Scenario) { s.Workload.Trace, s.Workload.Jobs, s.Workload.Load = text, 0, 0 },
 		} {
 			s, err := Load("embedded-small-v1")
 			if err != nil {

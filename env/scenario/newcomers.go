@@ -7,11 +7,9 @@ import (
 )
 
 // rename puts the name of the split behind the users, tenants and groups of the jobs of the validation and test splits.
-func (s *Source) rename(p *pool) {
+func (s *Source) rename() {
+	p := &s.pool
 	for _, split := range []Split{Validation, Test} {
-		if apart := split == Test && s.scenario.Workload.TestTrace != ""; apart != (p == s.test) {
-			continue
-		}
 		from, to := p.bounds(s.scenario.Window.fractions(split))
 		for _, i := range p.arrivals[from:to] {
 			j := &p.workload.Jobs[i]

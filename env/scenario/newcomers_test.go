@@ -46,37 +46,15 @@ func TestNewcomers(t *testing.T) {
 	}
 }
 
-// TestNewcomersOfATestTrace checks that the users of a separate test trace are renamed, too, and that long names stay valid.
-func TestNewcomersOfATestTrace(t *testing.T) {
+// TestNamesOfNewcomers checks that long names stay valid.
+func TestNamesOfNewcomers(t *testing.T) {
 	long := strings.Repeat("ä", 128)
 	for name, want := range map[string]string{"": "", "ada": "ada@test", long: strings.Repeat("ä", 125) + "@test"} {
 		if got := at(name, Test); got != want || !names.OK(got) {
 			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}
 	}
-	dir := t.TempDir()
-	const jobs = "job_id,user,num_gpu,submit_time,duration\n1,ada,1,0,100\n2,bob,1,0,100\n3,ada,1,5,100\n"
-	write(t, dir, "a.csv", jobs)
-	write(t, dir, "b.csv", jobs)
-	s, err := Load(write(t, dir, "s.yaml", `
-name: two-v1
-cluster: {servers: 1, gpus_per_server: 1}
-workload: {trace: a.csv, test_trace: b.csv, newcomers: true}
-window: {arrivals: 1, train: [0, 0.7], validation: [0.7, 1], test: [0, 1]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for split, want := range map[Split]string{Train: "ada", Validation: "ada@validation", Test: "ada@test"} {
-		if got := episode(t, src, split, 0, 1).Jobs[0].User; got != want {
-			t.Errorf("the user of a job of %s is %q, want %q", split, got, want)
-		}
-	}
-	_, err = Load("quotas-philly-v1", "workload.newcomers=true")
+	_, err := Load("quotas-philly-v1", "workload.newcomers=true")
 	if err == nil || !strings.Contains(err.Error(), "workload.newcomers beside") {
 		t.Errorf("newcomers with quotas: error %v", err)
 	}

@@ -10,26 +10,23 @@ import (
 
 // Phases describes how jobs change their speed as they go: see sim.Phases. The zero value means that they do not.
 type Phases struct {
-	Every   time.Duration `yaml:"every"`
-	Slowest float64       `yaml:"slowest"`
+	Every time.Duration `yaml:"every"`
 }
 
 func (f *Phases) validate() error {
-	switch {
-	case *f == (Phases{}):
-		return nil
-	case f.Every < time.Second:
-		return fmt.Errorf("phases.every %v, want at least 1s, or 0 without phases.slowest (jobs have no phases)", f.Every)
-	case !(f.Slowest > 0 && f.Slowest <= 1):
-		return fmt.Errorf("phases.slowest %v, want above 0 and at most 1", f.Slowest)
+	if f.Every != 0 && f.Every < time.Second {
+		return fmt.Errorf("phases.every %v, want at least 1s, or 0 (jobs have no phases)", f.Every)
 	}
 	return nil
 }
+
+// slowest is the smallest factor of a job's speed in a phase.
+const slowest = 0.4
 
 // seeded returns the phases of an episode.
 func (f *Phases) seeded(seed uint64) sim.Phases {
 	if *f == (Phases{}) {
 		return sim.Phases{}
 	}
-	return sim.Phases{Every: f.Every, Slowest: f.Slowest, Seed: rng.Derive(seed, "scenario", "phases")}
+	return sim.Phases{Every: f.Every, Slowest: slowest, Seed: rng.Derive(seed, "scenario", "phases")}
 }

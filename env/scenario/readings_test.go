@@ -9,9 +9,9 @@ import (
 )
 
 func TestReadingsFollowSeedAndWindowAlone(t *testing.T) {
-	const interval, noise = "readings.interval=5m", "readings.noise=0.05"
+	const interval = "readings.interval=5m"
 	none := builtinSource(t, "embedded-physics-v1", "window.warm=50")
-	some := builtinSource(t, "embedded-physics-v1", "window.warm=50", interval, noise)
+	some := builtinSource(t, "embedded-physics-v1", "window.warm=50", interval)
 	a, b := episode(t, none, Test, 1, 5), episode(t, some, Test, 1, 5)
 	other, window := episode(t, some, Test, 1, 6), episode(t, some, Test, 2, 5)
 	got := b.Config.Readings
@@ -32,19 +32,13 @@ func TestReadingsFollowSeedAndWindowAlone(t *testing.T) {
 	if d := digestOf(t, none); d == digestOf(t, some) {
 		t.Errorf("with and without readings the digest is %s", d)
 	}
-	zero := builtinSource(t, "embedded-physics-v1", "window.warm=50", "readings.interval=0s", "readings.noise=0")
+	zero := builtinSource(t, "embedded-physics-v1", "window.warm=50", "readings.interval=0s")
 	if digestOf(t, zero) != digestOf(t, none) {
 		t.Error("an interval of 0 is another scenario, want the same")
 	}
-	for _, bad := range []string{"interval=-1s", "interval=1ms", "noise=0.1", "noise=-0.1"} {
+	for _, bad := range []string{"interval=-1s", "interval=1ms"} {
 		if _, err := Load("embedded-physics-v1", "readings."+bad); err == nil || !strings.Contains(err.Error(), "readings.interval") {
 			t.Errorf("readings.%s: error %v, want one about readings.interval", bad, err)
-		}
-	}
-	for _, bad := range []string{"noise=-0.1", "noise=1.1", "noise=.nan"} {
-		_, err := Load("embedded-physics-v1", interval, "readings."+bad)
-		if err == nil || !strings.Contains(err.Error(), "readings.noise") {
-			t.Errorf("readings.%s: error %v, want one about readings.noise", bad, err)
 		}
 	}
 }

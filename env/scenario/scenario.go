@@ -67,11 +67,8 @@ const Embedded = "embedded"
 type Workload struct {
 	// Trace is the path of a file, the name of a file in the folder of shared traces, or Embedded. Several traces joined by " + "
 	// are merged.
-	Trace  string       `yaml:"trace"`
-	Format trace.Format `yaml:"format"` // "": given by the header; several traces: one for all, or one each joined by " + "
-	// TestTrace is a separate trace for the test windows. The other windows then come from Trace alone.
-	TestTrace   string             `yaml:"test_trace,omitempty"`
-	TestFormat  trace.Format       `yaml:"test_format,omitempty"`
+	Trace       string             `yaml:"trace"`
+	Format      trace.Format       `yaml:"format"`           // "": given by the header; several traces: one for all, or one each joined by " + "
 	Jobs        int                `yaml:"jobs"`             // Embedded only: the number of jobs to draw
 	Load        float64            `yaml:"load"`             // Embedded only: expected GPU-time asked for / GPU-time that passes
 	Seed        uint64             `yaml:"seed"`             // for the drawn jobs, the thinning and the mix
@@ -110,10 +107,9 @@ type Windows struct {
 // and one window begins in each, so windows overlap only if there are more than fit side by side. 0 cuts the split into
 // consecutive windows.
 type Resample struct {
-	Train      int    `yaml:"train,omitempty"`
-	Validation int    `yaml:"validation,omitempty"`
-	Test       int    `yaml:"test,omitempty"`
-	Seed       uint64 `yaml:"seed,omitempty"` // another seed gives other windows
+	Train      int `yaml:"train,omitempty"`
+	Validation int `yaml:"validation,omitempty"`
+	Test       int `yaml:"test,omitempty"`
 }
 
 // windows returns the number of windows to draw in a split.

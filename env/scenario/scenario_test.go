@@ -162,9 +162,9 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 				got = append(got, j.Name+"@"+j.Submit.String())
 			}
 			want := []string{"1@0s", "2@0s", "3@30s", "4@40s"}
-			if !slices.Equal(got, want) || e.Jobs[3].Workers != 4 || src.oversize() != 1 {
+			if !slices.Equal(got, want) || e.Jobs[3].Workers != 4 || src.pool.oversize != 1 {
 				t.Errorf("jobs %v, %d workers in the last, %d oversize; want %v, 4 and 1",
-					got, e.Jobs[3].Workers, src.oversize(), want)
+					got, e.Jobs[3].Workers, src.pool.oversize, want)
 			}
 		})
 	}
@@ -236,7 +236,7 @@ func TestEpisodesAreReproducibleAndTheCallersOwn(t *testing.T) {
 	if got := episode(0, 1); !reflect.DeepEqual(got, kept) {
 		t.Error("the same window and seed differ after a caller changed its own jobs")
 	}
-	if got := open(t, "estimates.kind=noisy", "estimates.sigma=0.5"); !reflect.DeepEqual(got.main, src.main) {
+	if got := open(t, "estimates.kind=noisy", "estimates.sigma=0.5"); !reflect.DeepEqual(got.pool, src.pool) {
 		t.Error("a second Open gives other jobs")
 	}
 	mistake := func(j trace.Job) float64 { return j.Estimate.Seconds() / j.Work.Seconds() }

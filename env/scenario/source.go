@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -17,8 +14,7 @@ import (
 // Source returns the episodes of a scenario. Its methods are safe for concurrent use.
 type Source struct {
 	scenario Scenario
-	main     pool
-	test     *pool // of the test windows, if they have a separate trace
+	pool     pool
 	windows  map[Split][]span
 	config   sim.Config // common to all episodes; contains no outages and no demand
 	demand   cycle
@@ -48,7 +44,7 @@ func (s *Scenario) open() (*Source, error) {
 	src.cutWindows()
 	for _, split := range splits() {
 		if len(s.Window.fractions(split)) > 0 && src.Count(split) == 0 {
-			return nil, s.Window.shortOf(src.pool(split), split)
+			return nil, s.Window.shortOf(&src.pool, split)
 		}
 	}
 	if src.config.Cluster.Quotas, err = src.quotas(); err != nil {
@@ -63,80 +59,39 @@ func (s *Scenario) open() (*Source, error) {
 func (s *Source) cutWindows() {
 	s.windows = map[Split][]span{}
 	for _, split := range splits() {
-		s.windows[split] = s.scenario.Window.spans(s.pool(split), split)
+		s.windows[split] = s.scenario.Window.spans(&s.pool, split)
 	}
 }
 
-// readAll reads the traces into the pools.
+// readAll reads the traces into the pool.
 func (s *Source) readAll() error {
-	w := &s.scenario.Workload
-	paths := make([][]string, 2)
-	for i, names := range []string{w.Trace, w.TestTrace} {
-		key, format := "workload.trace", w.Format
-		if i == 1 {
-			key, format = "workload.test_trace", w.TestFormat
-		}
-		if names == "" {
-			continue
-		}
-		p := &s.main
-		if i == 1 {
-			s.test = &pool{}
-			p = s.test
-		}
-		read, found, err := s.scenario.read(key, names, format)
-		if err != nil {
-			return err
-		}
-		for _, f := range found {
-			paths[i] = append(paths[i], f.path)
-		}
-		if p.origins = found; len(found) == 0 {
-			p.origins = []origin{{name: s.scenario.generated()}}
-		}
-		if err := s.fill(p, read); err != nil {
-			return err
-		}
+	read, found, err := s.scenario.read()
+	if err != nil {
+		return err
 	}
-	return apart(paths[0], paths[1])
-}
-
-// apart returns an error if a file is both a trace and a test trace.
-func apart(main, test []string) error {
-	for _, a := range main {
-		x, err := os.Stat(a)
-		if err != nil {
-			return err
-		}
-		for _, b := range test {
-			y, err := os.Stat(b)
-			if err != nil {
-				return err
-			}
-			if os.SameFile(x, y) {
-				return fmt.Errorf("workload.test_trace %q is workload.trace, too: they would share jobs", b)
-			}
-		}
+	if s.pool.origins = found; len(found) == 0 {
+		s.pool.origins = []origin{{name: s.scenario.generated()}}
 	}
-	return nil
+	return s.fill(read)
 }
 
 // read reads the traces of a workload and applies shape to each. If there are several, it merges them and keeps the time that all
 // of them cover. It also returns the files as origins, none for a generated workload.
-func (s *Scenario) read(key, names string, format trace.Format) (w trace.Workload, from []origin, err error) {
+func (s *Scenario) read() (w trace.Workload, from []origin, err error) {
+	names := s.Workload.Trace
 	if names == Embedded {
 		if w, err = s.generate(); err == nil {
 			w, err = s.shape(w)
 		}
 		return w, nil, err
 	}
-	all, err := files(key, names, key, format)
+	all, err := files(names, s.Workload.Format)
 	if err != nil {
 		return w, nil, err
 	}
 	parts := make([]trace.Workload, len(all))
 	for i, f := range all {
-		path, err := s.find("traces", f.key, f.name)
+		path, err := s.find("traces", "workload.trace", f.name)
 		if err != nil {
 			return w, nil, err
 		}
@@ -213,9 +168,10 @@ func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 	return w, nil
 }
 
-// fill puts a workload into a pool. It handles the jobs that even the empty cluster cannot run, and sets Profiled estimates,
+// fill puts a workload into the pool. It handles the jobs that even the empty cluster cannot run, and sets Profiled estimates,
 // which need the whole workload.
-func (s *Source) fill(p *pool, w trace.Workload) error {
+func (s *Source) fill(w trace.Workload) error {
+	p := &s.pool
 	spec := s.scenario.Cluster.Spec()
 	room := spec.Rooms()
 	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j) }
@@ -237,20 +193,12 @@ func (s *Source) fill(p *pool, w trace.Workload) error {
 	w.Jobs, w.Report.Jobs = kept, len(kept)
 	p.workload, p.arrivals = w, w.Arrivals()
 	if s.scenario.Workload.Newcomers {
-		s.rename(p)
+		s.rename()
 	}
 	if s.scenario.Estimates.Kind == trace.Profiled {
 		return s.scenario.Estimates.Apply(p.workload.Jobs, nil)
 	}
 	return nil
-}
-
-// pool returns the pool from which the windows of a split are cut.
-func (s *Source) pool(split Split) *pool {
-	if split == Test && s.test != nil {
-		return s.test
-	}
-	return &s.main
 }
 
 // quotas returns the quotas of the tenants.
@@ -259,37 +207,15 @@ func (s *Source) quotas() ([]cluster.Quota, error) {
 	if c.QuotaFactor == 0 {
 		return nil, nil
 	}
-	all := s.main.workload.Jobs
-	if s.test != nil {
-		all = slices.Concat(all, s.test.workload.Jobs)
-	}
-	from, to := s.main.bounds(s.scenario.Window.fractions(Train))
-	return c.quotas(all, s.main.cut(from, to, 0))
+	from, to := s.pool.bounds(s.scenario.Window.fractions(Train))
+	return c.quotas(s.pool.workload.Jobs, s.pool.cut(from, to, 0))
 }
 
 // Scenario returns the scenario from which the source was opened. Read only.
 func (s *Source) Scenario() *Scenario { return &s.scenario }
 
-// Report counts the rows of the trace by what became of them. It does not include a test trace.
-func (s *Source) Report() trace.Report { return s.main.workload.Report }
-
-// oversize returns the number of jobs that were dropped or clamped because even the empty cluster cannot run them.
-func (s *Source) oversize() int {
-	n := s.main.oversize
-	if s.test != nil {
-		n += s.test.oversize
-	}
-	return n
-}
+// Report counts the rows of the trace by what became of them.
+func (s *Source) Report() trace.Report { return s.pool.workload.Report }
 
 // Count returns the number of windows of a split, or 0 if the scenario does not have the split.
 func (s *Source) Count(split Split) int { return len(s.windows[split]) }
-
-// name returns the name of the workload, or the names of both workloads if there is a test trace.
-func (s *Source) name() string {
-	names := []string{s.main.workload.Name}
-	if s.test != nil {
-		names = append(names, "tests: "+s.test.workload.Name)
-	}
-	return strings.Join(names, ", ")
-}

@@ -2,8 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -59,7 +57,7 @@ func TestThinningAndStretching(t *testing.T) {
 	}
 	text := "name: thin-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv}\nwindow: {arrivals: 100, test: [0, 1]}\n"
 	all, half := openTrace(t, csv.String(), text), openTrace(t, csv.String(), text, "workload.thin=0.5")
-	if n := len(half.main.workload.Jobs); n < 430 || n > 570 || len(all.main.workload.Jobs) != 1000 {
+	if n := len(half.pool.workload.Jobs); n < 430 || n > 570 || len(all.pool.workload.Jobs) != 1000 {
 		t.Errorf("%d of 1000 jobs left, want about half", n)
 	}
 	pressed := openTrace(t, csv.String(), text, "workload.stretch=0.25")
@@ -74,42 +72,16 @@ func TestThinningAndStretching(t *testing.T) {
 	}
 }
 
-func TestTestTraces(t *testing.T) {
-	text := "name: apart-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv, test_trace: u.csv}\n" +
-		"window: {arrivals: 2, train: [0, 1], test: [0, 1]}\n"
+func TestTracesAreMerged(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "t.csv", "job_id,num_gpu,submit_time,duration\n1,1,0,60\n2,1,5,60\n")
 	write(t, dir, "u.csv", "job_id,num_gpu,submit_time,duration\nx,1,0,60\ny,1,5,60\n")
-	file := write(t, dir, "s.yaml", text)
-	names := func(e Episode) string { return e.Jobs[0].Name + e.Jobs[1].Name }
-	s, err := Load(file)
+	s, err := Load(write(t, dir, "s.yaml", "name: two-v1\ncluster: {servers: 1, gpus_per_server: 8}\nworkload: {trace: t.csv + u.csv}\n"+
+		"window: {arrivals: 2, train: [0, 0.5], test: [0.5, 1]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, b := names(episode(t, src, Train, 0, 1)), names(episode(t, src, Test, 0, 1)); a != "12" || b != "xy" {
-		t.Errorf("training jobs %s, test jobs %s, want 12 and xy", a, b)
-	}
-	if err := os.Link(filepath.Join(dir, "t.csv"), filepath.Join(dir, "same.csv")); err != nil {
-		t.Skip(err)
-	}
-	for _, same := range []string{"t.csv", "same.csv", "u.csv + same.csv"} {
-		s, err := Load(file, "workload.test_trace="+same)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Open(); err == nil || !strings.Contains(err.Error(), "would share jobs") {
-			t.Errorf("test trace %s: %v, want it refused", same, err)
-		}
-	}
-	merged, err := Load(file, "workload.test_trace=", "workload.trace=t.csv + u.csv", "window.train=[0,0.5]", "window.test=[0.5,1]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if src, err = merged.Open(); err != nil || len(src.main.arrivals) != 4 {
-		t.Errorf("merged: %v, want 4 arrivals", err)
+	if src, err := s.Open(); err != nil || len(src.pool.arrivals) != 4 {
+		t.Errorf("error %v, want 4 arrivals", err)
 	}
 }

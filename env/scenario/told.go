@@ -98,7 +98,7 @@ func (s *Scenario) DescribeTold() []string {
 		"models: " + say(s.Told.Models, "their names"), "groups: " + say(s.Told.Groups, "all"),
 	}
 	if r := s.Readings; r.Interval > 0 {
-		lines = append(lines, fmt.Sprintf("measured throughput, after %v at the same speed, with noise %g", r.Interval, r.Noise))
+		lines = append(lines, fmt.Sprintf("measured throughput, after %v at the same speed, with noise %g", r.Interval, noise))
 	}
 	return lines
 }
@@ -109,7 +109,7 @@ const untold = "-untold-v1"
 
 var nothingTold = []string{
 	"estimates.kind=none", "told.speeds=nothing", "told.models=nothing", "told.groups=trace",
-	"readings.interval=5m", "readings.noise=0.05",
+	"readings.interval=5m",
 }
 
 // tellNothing returns the name of the built-in scenario from which the given one differs in that its schedulers are told nothing

@@ -26,7 +26,7 @@ func TestEveryBuiltInScenarioHasAnUntoldOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Name != untoldName(name) || s.Told != (Told{Speeds: Nothing, Models: Nothing, Groups: FromTrace}) ||
-			s.Estimates.Kind != trace.None || s.Readings != (Readings{5 * time.Minute, 0.05}) {
+			s.Estimates.Kind != trace.None || s.Readings != (Readings{5 * time.Minute}) {
 			t.Errorf("%s: %+v, %+v, %+v", s.Name, s.Told, s.Estimates, s.Readings)
 		}
 		s.Name, s.About, s.Told, s.Estimates, s.Readings = full.Name, full.About, full.Told, full.Estimates, full.Readings

@@ -39,7 +39,7 @@ func (s *Scenario) Validate() error {
 	p.add("", s.Cluster.validate())
 	s.validateServers(&p)
 	p.add("", s.Workload.validate())
-	p.add("", s.Window.validate(s.Workload.TestTrace != ""))
+	p.add("", s.Window.validate())
 	_, err := physics.Parse(s.Physics)
 	p.add("", err)
 	s.validateRestart(&p)
@@ -120,13 +120,7 @@ func (w *Workload) validate() error {
 		p.want(w.Jobs == 0, "workload.jobs %d: only the embedded workload has it, a trace has the jobs that it has", w.Jobs)
 		p.want(w.Load == 0, "workload.load %v: only the embedded workload has it; change cluster.servers or workload.thin instead",
 			w.Load)
-		_, err := files("workload.trace", w.Trace, "workload.format", w.Format)
-		p.add("", err)
-	}
-	if w.TestTrace == "" {
-		p.want(w.TestFormat == "", "workload.test_format %q without workload.test_trace", w.TestFormat)
-	} else {
-		_, err := files("workload.test_trace", w.TestTrace, "workload.test_format", w.TestFormat)
+		_, err := files(w.Trace, w.Format)
 		p.add("", err)
 	}
 	switch w.Oversize {
@@ -148,40 +142,39 @@ func (w *Workload) validate() error {
 
 // file is one trace of a workload.
 type file struct {
-	key, name string
-	format    trace.Format
+	name   string
+	format trace.Format
 }
 
 // plus separates the traces of a workload, and their formats.
 const plus = " + "
 
 // files splits a list of traces and assigns a format to each.
-func files(key, list, formatKey string, formats trace.Format) ([]file, error) {
+func files(list string, formats trace.Format) ([]file, error) {
 	var all []file
 	for name := range strings.SplitSeq(list, plus) {
 		name = strings.TrimSpace(name)
 		if name == "" || !names.Clean(name) || name == Embedded && strings.Contains(list, plus) {
-			return nil, fmt.Errorf("%s %q, want files joined by \" + \"", key, list)
+			return nil, fmt.Errorf("workload.trace %q, want files joined by \" + \"", list)
 		}
-		all = append(all, file{key: key, name: name})
+		all = append(all, file{name: name})
 	}
 	each := strings.Split(string(formats), plus)
 	if len(each) != 1 && len(each) != len(all) {
-		return nil, fmt.Errorf("%s %q names %d formats, want one, or one for each of %d traces",
-			formatKey, formats, len(each), len(all))
+		return nil, fmt.Errorf("workload.format %q names %d formats, want one, or one for each of %d traces",
+			formats, len(each), len(all))
 	}
 	for i := range all {
 		format, err := trace.ParseFormat(strings.TrimSpace(each[i%len(each)]))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", formatKey, err)
+			return nil, fmt.Errorf("workload.format: %w", err)
 		}
 		all[i].format = format
 	}
 	return all, nil
 }
 
-// validate checks the windows. The parameter apart says that test windows come from a separate trace.
-func (w *Windows) validate(apart bool) error {
+func (w *Windows) validate() error {
 	var p problems
 	if w.Duration == 0 {
 		p.want(w.Arrivals >= 1, "window.arrivals %d, want at least 1, or window.duration above 0", w.Arrivals)
@@ -212,7 +205,7 @@ func (w *Windows) validate(apart bool) error {
 		}
 		for _, b := range splits()[:i] {
 			if g := w.fractions(b); len(g) == 2 {
-				p.want(f[1] <= g[0] || g[1] <= f[0] || apart && a == Test,
+				p.want(f[1] <= g[0] || g[1] <= f[0],
 					"window.%s %v overlaps window.%s %v: they would share jobs", a, f, b, g)
 			}
 		}

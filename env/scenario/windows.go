@@ -80,7 +80,7 @@ func (w *Windows) resampled(split Split, n, from, to int) []span {
 	if room < n {
 		return nil
 	}
-	stream := rng.Stream(w.Resample.Seed, "scenario", "resample", string(split))
+	stream := rng.Stream(0, "scenario", "resample", string(split))
 	all := make([]span, n)
 	for i := range all {
 		lo, hi := i*room/n, (i+1)*room/n

@@ -60,11 +60,11 @@ func TestWindowsByTimeBeginWithAnArrival(t *testing.T) {
 }
 
 // TestResampledWindows checks for any resampled windows that all their arrivals are within the split, that each begins in its
-// part of the split, and that no two share a job unless there are more windows than fit side by side. Each seed and each split
-// gives its own windows.
+// part of the split, and that no two share a job unless there are more windows than fit side by side. Each split gives
+// its own windows.
 func TestResampledWindows(t *testing.T) {
 	src := open(t)
-	p := &src.main
+	p := &src.pool
 	rapid.Check(t, func(t *rapid.T) {
 		cut := rapid.SliceOfN(rapid.Float64Range(0, 1), 6, 6).Draw(t, "cuts")
 		slices.Sort(cut)
@@ -72,7 +72,7 @@ func TestResampledWindows(t *testing.T) {
 		w := Windows{
 			Arrivals: rapid.IntRange(1, 20).Draw(t, "arrivals"), Warm: rapid.IntRange(0, 10).Draw(t, "warm"),
 			Train: cut[0:2], Validation: cut[2:4], Test: cut[4:6],
-			Resample: Resample{count.Draw(t, "train"), count.Draw(t, "validation"), count.Draw(t, "test"), rapid.Uint64().Draw(t, "seed")},
+			Resample: Resample{count.Draw(t, "train"), count.Draw(t, "validation"), count.Draw(t, "test")},
 		}
 		for _, split := range splits() {
 			from, to := p.bounds(w.fractions(split))
@@ -97,27 +97,6 @@ func TestResampledWindows(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestSeedsResampleOtherWindows(t *testing.T) {
-	sets := []string{"window.stride=0", "window.arrivals=10", "window.warm=5", "window.resample.train=20", "window.resample.test=8"}
-	a := open(t, sets...)
-	b := open(t, append(sets, "window.resample.seed=2")...)
-	for _, split := range []Split{Train, Test} {
-		if slices.Equal(a.windows[split], b.windows[split]) {
-			t.Errorf("seeds 0 and 2 draw the same windows of %s", split)
-		}
-	}
-	if !slices.Equal(a.windows[Validation], b.windows[Validation]) || len(a.windows[Validation]) == 0 {
-		t.Errorf("windows of validation %v and %v, want those one after the other", a.windows[Validation], b.windows[Validation])
-	}
-	x, err := a.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if y, err := b.Digest(); err != nil || x == y {
-		t.Errorf("digests %s and %s under two seeds (%v)", x, y, err)
-	}
 }
 
 // Two of the twelve jobs are in both windows.
@@ -153,7 +132,7 @@ func TestWindowsStayWithinTheirSplit(t *testing.T) {
 		} else {
 			w.Arrivals, w.Stride = rapid.IntRange(1, 20).Draw(t, "arrivals"), rapid.IntRange(0, 30).Draw(t, "stride")
 		}
-		p := &src.main
+		p := &src.pool
 		for _, split := range splits() {
 			from, to := p.bounds(w.fractions(split))
 			last := span{-1, -1, from}

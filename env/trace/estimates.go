@@ -11,7 +11,6 @@ import (
 type Estimates struct {
 	Kind  EstimateKind
 	Sigma float64 // for Noisy: standard deviation of the log error
-	Bias  float64 // for Noisy: mean of the log error; above 0 if users overestimate
 }
 
 // EstimateKind is a rule for estimates.
@@ -20,7 +19,7 @@ type EstimateKind string
 // The kinds of estimates. The zero value counts as None.
 const (
 	Oracle EstimateKind = "oracle" // Estimate = Work
-	Noisy  EstimateKind = "noisy"  // Estimate = Work * exp(Bias + Sigma * N(0,1))
+	Noisy  EstimateKind = "noisy"  // Estimate = Work * exp(Sigma * N(0,1))
 	None   EstimateKind = "none"   // Estimate = 0: the scheduler sees no estimate
 
 	// Profiled is what a predictor could know: the geometric mean of the Work of similar jobs that would have ended before the
@@ -37,9 +36,6 @@ func (e Estimates) Validate() error {
 	}
 	if !(e.Sigma >= 0 && e.Sigma <= 10) {
 		return fmt.Errorf("estimates: sigma %v, want 0 to 10", e.Sigma)
-	}
-	if !(math.Abs(e.Bias) <= 10) {
-		return fmt.Errorf("estimates: bias %v, want -10 to 10", e.Bias)
 	}
 	return nil
 }
@@ -60,7 +56,7 @@ func (e Estimates) Apply(jobs []Job, rng *rand.Rand) error {
 		case Oracle:
 			jobs[i].Estimate = jobs[i].Work
 		case Noisy:
-			jobs[i].Estimate = roundEstimate(jobs[i].Work.Seconds() * math.Exp(e.Bias+e.Sigma*rng.NormFloat64()))
+			jobs[i].Estimate = roundEstimate(jobs[i].Work.Seconds() * math.Exp(e.Sigma*rng.NormFloat64()))
 		default:
 			jobs[i].Estimate = 0
 		}

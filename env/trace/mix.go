@@ -21,11 +21,10 @@ type Mix struct {
 	Classes []Class `yaml:"classes"`
 
 	// Elastic is the fraction of gangs that become elastic, for example 0.5 for a half-moldable workload. An elastic gang of w
-	// workers may run with ceil(Least*w) to floor(Most*w). The same fraction of the jobs of one whole GPU may grow to
-	// floor(Most). Jobs that share a GPU, and gangs with stages or tensor parallelism, stay rigid.
+	// workers may run with ceil(Least*w) to 2*w. The same fraction of the jobs of one whole GPU may grow to two.
+	// Jobs that share a GPU, and gangs with stages or tensor parallelism, stay rigid.
 	Elastic float64 `yaml:"elastic"`
 	Least   float64 `yaml:"least"` // above 0 to 1
-	Most    float64 `yaml:"most"`  // 1 to 1024
 
 	Fungible float64 `yaml:"fungible"` // fraction of jobs that may run on any GPU type; the others get GPUType = Home
 	Mixed    float64 `yaml:"mixed"`    // fraction of the fungible jobs that may use several types at once
@@ -73,7 +72,6 @@ func (m *Mix) Validate() error {
 	share("elastic", m.Elastic)
 	if m.Elastic != 0 {
 		want(m.Least > 0 && m.Least <= 1, "least %v, want above 0 and at most 1 where elastic is not 0", m.Least)
-		want(m.Most >= 1 && m.Most <= 1024, "most %v, want 1 to 1024 where elastic is not 0", m.Most)
 	}
 	share("fungible", m.Fungible)
 	share("mixed", m.Mixed)
@@ -222,7 +220,7 @@ func (m *Mix) loosen(j *Job) {
 	const rounding = 1e-9
 	w := float64(j.Workers)
 	j.MinWorkers = max(1, int32(math.Ceil(m.Least*w-rounding)))
-	j.MaxWorkers = int32(min(math.Floor(m.Most*w+rounding), maxWorkers))
+	j.MaxWorkers = int32(min(2*w, maxWorkers))
 	if j.MinWorkers == j.MaxWorkers {
 		j.MinWorkers, j.MaxWorkers = 0, 0
 	}

@@ -21,7 +21,7 @@ func fullMix() Mix {
 			{UpTo: 100, Models: []Weighted{{Model: "bert", Weight: 1, GPUMemMiB: 10240}}},
 			{Models: []Weighted{{Model: "gpt", Weight: 1, GPUMemMiB: 15000, Parallel: true}, {Model: "bert", Weight: 1}}},
 		},
-		Elastic: .5, Least: .5, Most: 2, Fungible: .21, Mixed: .5, Home: "V100", Parallel: .5, Recurring: .4,
+		Elastic: .5, Least: .5, Fungible: .21, Mixed: .5, Home: "V100", Parallel: .5, Recurring: .4,
 		CPUMilli: 4000, MemMiB: 16384,
 	}
 }
@@ -31,8 +31,8 @@ func drawMix(t *rapid.T) Mix {
 	share := rapid.OneOf(rapid.SampledFrom([]float64{0, .5, 1}), rapid.Float64Range(0, 1))
 	m := Mix{
 		Elastic: share.Draw(t, "elastic"), Least: rapid.Float64Range(.001, 1).Draw(t, "least"),
-		Most: rapid.Float64Range(1, 1024).Draw(t, "most"), Fungible: share.Draw(t, "fungible"),
-		Mixed: share.Draw(t, "mixed"), Home: rapid.SampledFrom([]string{"", "V100", "V100|T4"}).Draw(t, "home"),
+		Fungible: share.Draw(t, "fungible"),
+		Mixed:    share.Draw(t, "mixed"), Home: rapid.SampledFrom([]string{"", "V100", "V100|T4"}).Draw(t, "home"),
 		Parallel: share.Draw(t, "parallel"), Recurring: share.Draw(t, "recurring"),
 		CPUMilli: rapid.Int32Range(0, maxMilli).Draw(t, "cpu"), MemMiB: rapid.Int32Range(0, maxMilli).Draw(t, "mem"),
 	}
@@ -311,7 +311,7 @@ func TestMixRules(t *testing.T) {
 	job := func(workers, milli int32) Job {
 		return Job{JobSpec: cluster.JobSpec{Name: "a", Workers: workers, Request: cluster.Amount{GPUMilli: milli}}, Work: time.Hour}
 	}
-	all := Mix{Elastic: 1, Least: .5, Most: 2, Parallel: 1, CPUMilli: 4000, MemMiB: 1000, Classes: []Class{{}}}
+	all := Mix{Elastic: 1, Least: .5, Parallel: 1, CPUMilli: 4000, MemMiB: 1000, Classes: []Class{{}}}
 	large := all
 	large.Classes = []Class{{UpTo: 8}, {Models: []Weighted{{Model: "gpt", Weight: 1, Parallel: true}}}}
 	named := func(j Job, model string) Job { j.Model = model; return j }
@@ -324,9 +324,8 @@ func TestMixRules(t *testing.T) {
 		{"a gang of three", all, job(3, 1000), "2-6 1x1 4000 1000"},
 		{"a single GPU may only grow", all, job(1, 1000), "1-2 1x1 4000 1000"},
 		{"a share of a GPU stays rigid, with its share of CPU and memory", all, job(1, 250), "1-1 1x1 1000 250"},
-		{"a range that is the gang alone is none", Mix{Elastic: 1, Least: .9, Most: 1.2}, job(2, 1000), "2-2 1x1 0 0"},
-		{"rounding alone decides nothing", Mix{Elastic: 1, Least: .07, Most: 1.1}, job(100, 1000), "7-110 1x1 0 0"},
-		{"at most as many as a trace may ask for", Mix{Elastic: 1, Least: 1, Most: 1024}, job(1<<19, 1000), "524288-1048576 1x1 0 0"},
+		{"rounding alone decides nothing", Mix{Elastic: 1, Least: .07}, job(100, 1000), "7-200 1x1 0 0"},
+		{"at most as many as a trace may ask for", Mix{Elastic: 1, Least: 1}, job(1<<19, 1000), "524288-1048576 1x1 0 0"},
 		{"a class without models", large, job(8, 1000), "4-16 1x1 4000 1000"},
 		{"a cut gang is rigid", large, job(10, 1000), "10-10 1x2 4000 1000"},
 		{"an odd gang cannot be cut and may be elastic", large, job(9, 1000), "5-18 1x1 4000 1000"},
@@ -356,12 +355,11 @@ func TestMixValidate(t *testing.T) {
 	if err := full.Validate(); err != nil {
 		t.Error(err)
 	}
-	text := `{elastic: 2, least: 0, most: .5, fungible: -1, mixed: .nan, home: "A||B", parallel: 1.5, recurring: .inf, cpu_milli: -1,
+	text := `{elastic: 2, least: 0, fungible: -1, mixed: .nan, home: "A||B", parallel: 1.5, recurring: .inf, cpu_milli: -1,
 mem_mib: -2, classes: [{up_to: 5, models: [{model: "", weight: 0, gpu_mem_mib: -3, parallel: true}]}, {up_to: 5},
 {up_to: 9, models: [{model: a, weight: 1}, {model: a, weight: .inf}]}]}`
 	const want = `mix.elastic 2, want a share from 0 to 1
 mix.least 0, want above 0 and at most 1 where elastic is not 0
-mix.most 0.5, want 1 to 1024 where elastic is not 0
 mix.fungible -1, want a share from 0 to 1
 mix.mixed NaN, want a share from 0 to 1
 mix.home "A||B", want GPU types separated by '|', none empty or twice
