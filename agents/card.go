@@ -31,7 +31,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	say("* Network: `%s`, %s", s.network(), phrase.Count(weights, "weight"))
 	say("* Sizes: width %d, heads %d, hidden %d, rank %d, kappa %d, inducing %d; attention %s, graph %s",
 		s.Width, s.Heads, s.Hidden, s.Rank, s.Kappa, s.Inducing, s.Attention, s.Graph)
-	say("* Jobs that it sees at once: %d, beside those that offers are about", p.Window)
+	say("* Jobs that it sees at once: %d, beside those that candidates concern", p.Window)
 
 	say("\n## Training\n")
 	say("* Scenarios: %s", scenarios(training.Scenario))
@@ -153,7 +153,7 @@ func place(trace string) string {
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 const about = `A scheduler of deep-learning jobs on GPU clusters, made with clustergym: a team of server agents that reviews a
-baseline, its prior. At every decision the prior says what it would do. The team looks at that and at other offers, and takes
+baseline, its prior. At every decision the prior says what it would do. The team looks at that and at other candidates, and takes
 another one only if its bid exceeds that for the prior's own by more than the margin.
 `
 
