@@ -238,3 +238,25 @@ func TestWhatComesOfACandidate(t *testing.T) {
 		})
 	}
 }
+
+// TestNobodyIsOvertakenForEver checks that no job starts ahead of the base's order any more once one that waits has done so for
+// more than a day.
+func TestNobodyIsOvertakenForEver(t *testing.T) {
+	const day = 24 * 60 * 60
+	for _, c := range []struct {
+		free time.Duration // when the GPUs come free, in seconds
+		want bool
+	}{{day + 20, true}, {day + 21, false}} {
+		jobs := []trace.Job{gang("first", 0, c.free, 4), gang("gang", 10, 100, 4), gang("small", 20, 1000, 2)}
+		offered := false
+		watch := &judge{choose: func(_ *cluster.Txn, list []candidates.Candidate) (int, error) {
+			offered = offered || slices.ContainsFunc(list, func(o candidates.Candidate) bool { return o.Kind == candidates.First })
+			return 0, nil
+		}}
+		e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 4)}, Jobs: jobs}
+		simtest.End(t, simtest.Begin(t, &e), candidates.New("watched", usual(t, "sjf"), watch))
+		if offered != c.want {
+			t.Errorf("small could start first after %d s: %v, want %v", c.free-20, offered, c.want)
+		}
+	}
+}
