@@ -366,7 +366,7 @@ bench-table: build ## play the benchmark with all standard policies, and write d
 	{ printf '```\nclustergym bench --out runs/bench-v1 --markdown\n```\n\n'; \
 	  bin/clustergym bench --out runs/bench-v1 --markdown < /dev/null; echo; } > "$$table"; \
 	cp runs/bench-v1/results.json docs/bench-v1.json; $(call put,bench,docs/bench.md); \
-	bin/clustergym bench ls --markdown > "$$list"; \
+	bin/clustergym bench --list --markdown > "$$list"; \
 	{ awk '/^$$/ {exit} {print}' "$$list"; echo; } > "$$table"; $(call put,bench-tasks,docs/bench.md); \
 	{ awk 'show {print} /^$$/ {show = 1}' "$$list"; echo; } > "$$table"; $(call put,bench-policies,docs/bench.md)
 

@@ -76,7 +76,7 @@ func (c *Central) card(training *checkpoints.Provenance) string {
 		say("* Clusters: of any number of servers")
 	}
 	say("\n## Training\n")
-	say("* Scenario: %s, as given to `clustergym export onnx`. How it was trained is not recorded", scenarios(training.Scenario))
+	say("* Scenario: %s, as given to `clustergym export`. How it was trained is not recorded", scenarios(training.Scenario))
 	if training.Objective != "" {
 		say("* Objective: the reward `%s`", training.Objective)
 	}

@@ -5,36 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/eval/bench"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/table"
 )
 
 // benchResults is the file of results in the folder of a benchmark.
 const benchResults = "results.json"
 
 type benchOptions struct {
-	tasks    []string
-	policies []string
-	untold   string
-	cores    int
-	out      string
-	byTask   bool
-	markdown bool
+	Tasks    []string `flag:"task,t" complete:"task" help:"the tasks to play or rank, separated by commas, none for all: see --list"`
+	Policies []string `flag:"policy,p" help:"the policies to play, separated by commas, none for all standard ones"`
+	Untold   string   `flag:"untold" help:"the policy that plays in place of --policy where run times and speeds are not told"`
+	Cores    int      `flag:"cores" min:"0" help:"how many episodes to play at once, 0 for one per core; does not change the results"`
+	Out      string   `flag:"out,o" default:"runs/bench" file:"dir" help:"folder of the results"`
+	List     bool     `flag:"list" help:"list the tasks and the standard policies, and play nothing"`
+	Markdown bool     `flag:"markdown" help:"print Markdown"`
 }
 
 func newBenchCmd(a *app) *cobra.Command {
-	var opts benchOptions
-	cmd := &cobra.Command{
-		Use:   "bench",
+	return newCommand(a, &benchOptions{}, &cobra.Command{
+		Use:   "bench [FILE...]",
 		Short: "Play the benchmark: twelve fixed tasks, and a ranking of policies over all of them",
 		Long: cmdline.Long(`
 Plays policies on the tasks of the benchmark and prints a ranking. A task is a built-in scenario with fixed test windows and a
-fixed seed; bench ls lists the tasks and the standard policies. Without flags the command plays all standard policies on all
-tasks. docs/bench.md has the rules: what may be tuned on what, and what must be said of a policy.
+fixed seed. Without flags the command plays all standard policies on all tasks. docs/bench.md has the rules: what may be tuned on
+what, and what must be said of a policy.
 
 The score of a policy is its mean job completion time divided by that of the reference rule in the same window, as a geometric
 mean over windows and tasks. The 95 % interval is a bootstrap over windows. A policy is ranked behind those that are clearly
@@ -48,31 +50,23 @@ Tasks on real traces need files that are not part of the program. Tasks whose fi
 names the file; a task that --task names must have its files.
 
 The folder --out keeps finished cases. To continue after an interrupt, give the same command again. Its file results.json has all
-rows that were played in the folder, with digests of the program, the scenarios and the policies. Send this file to others:
-bench join puts several of them into one ranking. Equal rows have equal bytes.`,
+rows that were played in the folder, with digests of the program, the scenarios and the policies. Equal rows have equal bytes.
+
+With FILE, the command plays nothing, and ranks the policies of such files, from here or elsewhere, together. The reference rule
+must have done the same in all of them, window for window: otherwise their programs or traces differ, and the command fails. If
+two files have different results of the same policy, the later file's name stands behind the policy's. Policies that did not play
+all tasks are listed without a rank, and a note names the tasks that all have played.
+
+--list prints, of each task, how many windows are played, what schedulers are told, how long a restart takes, what speeds depend
+on, and the files that it needs; of each standard policy, the setting that plays where run times and speeds are told and the one
+that plays where they are not.`,
 			cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym bench
   clustergym bench --policy mine=runs/mine --untold mine=runs/mine-untold
   clustergym bench --task embedded-small-v1 --policy srsf:place=compact --out runs/one
-  clustergym bench join runs/bench/results.json other.json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd.Context(), a, &opts) },
-	}
-	f := cmd.Flags()
-	f.StringSliceVarP(&opts.tasks, "task", "t", nil, "the tasks to play, separated by commas, none for all: see bench ls")
-	f.StringSliceVarP(&opts.policies, "policy", "p", nil, "the policies to play, separated by commas, none for all standard ones")
-	f.StringVar(&opts.untold, "untold", "", "the policy that plays in place of --policy where run times and speeds are not told")
-	f.IntVar(&opts.cores, "cores", 0, "how many episodes to play at once, 0 for one per core; does not change the results")
-	f.StringVarP(&opts.out, "out", "o", filepath.Join("runs", "bench"), "folder of the results")
-	addBenchTable(cmd, &opts)
-	cmdline.CompleteList(cmd, "task", bench.TaskNames)
-	cmd.AddCommand(newBenchLsCmd(a), newBenchJoinCmd(a))
-	return cmd
-}
-
-func addBenchTable(cmd *cobra.Command, opts *benchOptions) {
-	cmd.Flags().BoolVar(&opts.byTask, "by-task", false, "also print the ratio to the reference on each task")
-	cmd.Flags().BoolVar(&opts.markdown, "markdown", false, "print the ranking and the ratios on each task as Markdown")
+  clustergym bench docs/bench-v1.json runs/bench/results.json`,
+		Args: cobra.ArbitraryArgs,
+	}, runBench)
 }
 
 // benched is the result of bench.
@@ -89,16 +83,21 @@ type skipped struct {
 	File string `json:"file"`
 }
 
-func runBench(ctx context.Context, a *app, o *benchOptions) error {
-	tasks, err := bench.FindTasks(o.tasks)
-	if err != nil {
+func runBench(ctx context.Context, a *app, o *benchOptions, files []string) error {
+	tasks, err := bench.FindTasks(o.Tasks)
+	switch {
+	case err != nil:
 		return cmdline.Usage("--task: %w", err)
+	case o.List:
+		return listBench(a, o.Markdown)
+	case len(files) > 0:
+		return o.join(a, tasks, files)
 	}
 	entries, err := o.entries(a)
 	if err != nil {
 		return err
 	}
-	unlock, err := lockFolder(o.out)
+	unlock, err := lockFolder(o.Out)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func runBench(ctx context.Context, a *app, o *benchOptions) error {
 	if err != nil {
 		return err
 	}
-	out := &benched{File: filepath.Join(o.out, benchResults), Skipped: left}
+	out := &benched{File: filepath.Join(o.Out, benchResults), Skipped: left}
 	file, err := o.play(ctx, a, opened, entries)
 	if file == nil {
 		return err
@@ -137,13 +136,80 @@ func (b *benched) print(a *app, o *benchOptions) error {
 	switch {
 	case a.JSON:
 		return a.PrintJSON(b)
-	case o.markdown:
+	case o.Markdown:
 		a.Printf("%s", b.Ranking.Markdown())
 	default:
-		a.Printf("%s", b.Ranking.Text(o.byTask))
+		a.Printf("%s", b.Ranking.Text())
 	}
 	if b.File != "" {
 		a.Say("\nresults: %s", b.File)
 	}
+	return nil
+}
+
+// join ranks the results in files together.
+func (o *benchOptions) join(a *app, tasks []bench.Task, paths []string) error {
+	var files []bench.Named
+	for _, path := range paths {
+		f, err := readBench(path)
+		if err != nil {
+			return err
+		}
+		files = append(files, bench.Named{Name: path, File: f})
+	}
+	file, err := bench.Join(files...)
+	if err != nil {
+		return cmdline.Fail(cmdline.CodeMismatch, err)
+	}
+	if len(o.Tasks) == 0 {
+		tasks = slices.DeleteFunc(tasks, func(t bench.Task) bool { return !file.Played(t) })
+	}
+	out := &benched{}
+	if out.Ranking, err = bench.Rank(file, tasks); err != nil {
+		return err
+	}
+	if shared := bench.Shared(file, tasks); len(shared) > 0 && len(shared) < len(tasks) {
+		a.Say("some policies played a part of the tasks and have no rank: --task %s ranks all of them", strings.Join(shared, ","))
+	}
+	return out.print(a, o)
+}
+
+// benchList is the result of bench --list.
+type benchList struct {
+	Suite     string        `json:"suite"`
+	Reference string        `json:"reference"`
+	Tasks     []bench.Facts `json:"tasks"`
+	Policies  []bench.Entry `json:"policies"`
+}
+
+func listBench(a *app, markdown bool) (err error) {
+	out := benchList{Suite: bench.Suite, Reference: bench.Reference}
+	if out.Policies, err = standardEntries(a); err != nil {
+		return err
+	}
+	quote := map[bool]string{true: "`"}[markdown]
+	tasks := [][]string{{"", "task", "windows", "told", "restart", "speeds depend on", "files"}}
+	for i, t := range bench.Tasks() {
+		f, err := t.Facts()
+		if err != nil {
+			return err
+		}
+		out.Tasks = append(out.Tasks, f)
+		tasks = append(tasks, []string{strconv.Itoa(i + 1), quote + f.Task + quote, strconv.Itoa(f.Windows),
+			map[bool]string{true: "all", false: "nothing"}[f.Told], f.Restart, quote + f.Physics + quote,
+			strings.Join(strings.Fields(f.Files), " ")})
+	}
+	policies := [][]string{{"policy", "plays where all is told", "plays where nothing is told"}}
+	for _, e := range out.Policies {
+		policies = append(policies, []string{e.Name, quote + e.Told + quote, quote + e.Untold + quote})
+	}
+	if a.JSON || !markdown {
+		return a.Print(out, tasks, policies)
+	}
+	var b strings.Builder
+	table.Markdown(&b, tasks)
+	b.WriteString("\n")
+	table.Markdown(&b, policies)
+	a.Printf("%s", b.String())
 	return nil
 }

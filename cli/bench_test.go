@@ -17,7 +17,7 @@ func TestBenchRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	one := []string{"bench", "--task", "embedded-small-v1", "--out", "b", "--by-task"}
+	one := []string{"bench", "--task", "embedded-small-v1", "--out", "b"}
 	s := must(t, append(one, "--policy", "fjf,mine=srsf")...)
 	contains(t, s.talk, "bench-v1: 1 task, policies: 3", "36/36 episodes", "results: b/results.json")
 	contains(t, s.out, "rank  policy", "mine               0.", "fjf                1.", "las:place=compact  1.00  [1.00, 1.00]",
@@ -30,30 +30,30 @@ func TestBenchRanks(t *testing.T) {
 	contains(t, must(t, append(one, "--policy", "sjfskip", "--markdown")...).out, "| rank | policy |", "| `sjfskip` |", "| mine | ")
 
 	must(t, "bench", "--task", "embedded-small-v1", "--out", "other", "--policy", "mine=srtf")
-	joined := must(t, "bench", "join", "b/results.json", "other/results.json")
+	joined := must(t, "bench", "b/results.json", "other/results.json")
 	contains(t, joined.out, "mine  ", "mine (other/results.json)  ", "sjfskip  ")
 	if strings.Contains(joined.talk, "part of the tasks") {
 		t.Errorf("all policies have the same tasks, and the command says %s", joined.talk)
 	}
 	must(t, "bench", "--task", "embedded-small-v1", "--out", "part", "--policy", "las:evict=true:place=compact,late=fjf")
-	joined = must(t, "bench", "join", published, "part/results.json")
+	joined = must(t, "bench", published, "part/results.json")
 	contains(t, joined.out, "late (played 1 of 12 tasks)")
 	contains(t, joined.talk, "--task embedded-small-v1 ranks all of them")
 	if strings.Contains(joined.out, "part/results.json") {
 		t.Errorf("results that the first file has stand there again:\n%s", joined.out)
 	}
 	var told benched
-	if err := json.Unmarshal([]byte(must(t, "bench", "join", "--json", "other/results.json").out), &told); err != nil ||
+	if err := json.Unmarshal([]byte(must(t, "bench", "--json", "other/results.json").out), &told); err != nil ||
 		len(told.Ranking.Rows) != 2 || told.Ranking.Rows[0].Score == nil {
 		t.Errorf("%+v, error %v", told, err)
 	}
 }
 
 func TestBenchLists(t *testing.T) {
-	contains(t, must(t, "bench", "ls").out, "uplinks-warm-venus-v1", "helios-venus-2020-06/helios_data_training.csv.gz", "forbidden",
+	contains(t, must(t, "bench", "--list").out, "uplinks-warm-venus-v1", "helios-venus-2020-06/helios_data_training.csv.gz", "forbidden",
 		"srsf+menu+move+know:speed=fit:seen=training")
-	contains(t, must(t, "bench", "ls", "--markdown").out, "| 1 | `embedded-small-v1` | 12 |")
-	contains(t, must(t, "bench", "ls", "--json").out, `"suite": "bench-v1"`)
+	contains(t, must(t, "bench", "--list", "--markdown").out, "| 1 | `embedded-small-v1` | 12 |")
+	contains(t, must(t, "bench", "--list", "--json").out, `"suite": "bench-v1"`)
 }
 
 // TestBenchFails checks the exit status and the message of what cannot be played.
@@ -61,7 +61,7 @@ func TestBenchFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(scenario.SharedVariable, t.TempDir())
 	file := func(text string) string { return file(t, "results.json", text) }
-	must(t, "export", "onnx", "--scenario", "embedded-small-v1", "--set", "cluster.servers=3", "--set", "workload.oversize=clamp",
+	must(t, "export", "--scenario", "embedded-small-v1", "--set", "cluster.servers=3", "--set", "workload.oversize=clamp",
 		"--prior", "fjf", "--model", scorer(t, 0, 3), "--out", "three")
 	for _, c := range []struct {
 		args []string
@@ -77,8 +77,8 @@ func TestBenchFails(t *testing.T) {
 			"take srsf+know, which learns them from the jobs that end, or leave out one or the other; --untold names"},
 		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "three"}, cmdline.CodeSomeFailed,
 			"policy three: 12 of 12"},
-		{[]string{"bench", "join", "none.json"}, cmdline.CodeError, "none.json"},
-		{[]string{"bench", "join", file(`{"format":"x"}`)}, cmdline.CodeError, `line 1: format: "x"`},
+		{[]string{"bench", "none.json"}, cmdline.CodeError, "none.json"},
+		{[]string{"bench", file(`{"format":"x"}`)}, cmdline.CodeError, `line 1: format: "x"`},
 	} {
 		s := command(t, c.args...)
 		if s.code != c.code || !strings.Contains(s.talk, c.want) {

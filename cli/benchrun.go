@@ -45,17 +45,17 @@ func (o *benchOptions) entries(a *app) ([]bench.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.untold != "" && len(o.policies) != 1 {
-		return nil, cmdline.Usage("--untold %s: want exactly one --policy beside it, got %d", o.untold, len(o.policies))
+	if o.Untold != "" && len(o.Policies) != 1 {
+		return nil, cmdline.Usage("--untold %s: want exactly one --policy beside it, got %d", o.Untold, len(o.Policies))
 	}
-	if len(o.policies) == 0 {
+	if len(o.Policies) == 0 {
 		return standard, nil
 	}
 	reference, _ := bench.FindStandard(standard, bench.Reference)
 	all := []bench.Entry{reference}
-	for _, arg := range o.policies {
+	for _, arg := range o.Policies {
 		e, ok := bench.FindStandard(standard, arg)
-		if !ok || o.untold != "" {
+		if !ok || o.Untold != "" {
 			p, err := a.fitter().Load(arg)
 			if err != nil {
 				return nil, err
@@ -66,8 +66,8 @@ func (o *benchOptions) entries(a *app) ([]bench.Entry, error) {
 			}
 			e = bench.Entry{Name: p.Name, Told: arg, Untold: arg}
 		}
-		if o.untold != "" {
-			e.Untold = o.untold
+		if o.Untold != "" {
+			e.Untold = o.Untold
 		}
 		if e == reference {
 			continue
@@ -84,7 +84,7 @@ func (o *benchOptions) entries(a *app) ([]bench.Entry, error) {
 func (o *benchOptions) open(a *app, tasks []bench.Task) (opened []*bench.Opened, left []skipped, err error) {
 	for i := range tasks {
 		t, err := tasks[i].Open()
-		if missing, ok := errors.AsType[*bench.MissingError](err); ok && len(o.tasks) == 0 {
+		if missing, ok := errors.AsType[*bench.MissingError](err); ok && len(o.Tasks) == 0 {
 			a.Say("task %s is left out: there is no file %s in the folder traces of the shared data: "+
 				"docs/data-sources.md says where to get it, and %s is the variable for the folder above traces",
 				missing.Task, missing.File, scenario.SharedVariable)
@@ -109,7 +109,7 @@ func (o *benchOptions) play(ctx context.Context, a *app, tasks []*bench.Opened, 
 	a.Say("%s: %s, policies: %d", bench.Suite, phrase.Count(len(tasks), "task"), len(entries))
 	var bar *progress.Bar
 	opts := bench.Options{
-		Dir: o.out, Workers: o.cores, Load: a.fitter().Load, Clock: func() time.Duration { return time.Since(began) },
+		Dir: o.Out, Workers: o.Cores, Load: a.fitter().Load, Clock: func() time.Duration { return time.Since(began) },
 		Program: bench.Program{Version: version, Revision: revision(), Build: build, Go: runtime.Version()},
 		Warn:    a.Warn,
 		Progress: func(p bench.Progress) {

@@ -49,19 +49,14 @@ func addLearners(a *app, root *cobra.Command) {
 }
 
 func newLearnerCmd(a *app, root *cobra.Command, l Learner) *cobra.Command {
-	var opts envOptions
-	cmd := &cobra.Command{
+	cmd := newCommand(a, &learnerOptions{}, &cobra.Command{
 		Use:   l.Name + " --scenario S",
 		Short: l.About,
 		Long: cmdline.Long(l.About + `.
 
 Learns in the environment that the flags describe. With the same flags, env describe prints what agents observe and do in it.`),
 		Example: "  clustergym " + l.Name + " --scenario embedded-small-v1",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runLearner(cmd.Context(), a, l, &opts) },
-	}
-	opts.addGameFlags(cmd)
-	cmd.Flags().Uint64Var(&opts.seed, "seed", 1, "seed of everything random")
+	}, l.run)
 	if l.Flags == nil {
 		return cmd
 	}
@@ -76,26 +71,28 @@ Learns in the environment that the flags describe. With the same flags, env desc
 	return cmd
 }
 
-func runLearner(ctx context.Context, a *app, l Learner, opts *envOptions) error {
-	t := Task{Seed: opts.seed, Out: a.Out, Talk: a.Talk, JSON: a.JSON}
+type learnerOptions struct {
+	gameOptions
+	Seed uint64 `flag:"seed" default:"1" help:"seed of everything random"`
+}
+
+func (l Learner) run(ctx context.Context, a *app, o *learnerOptions, _ []string) error {
+	t := Task{Seed: o.Seed, Out: a.Out, Talk: a.Talk, JSON: a.JSON}
 	if a.Quiet {
 		t.Talk = io.Discard
 	}
-	if opts.scenario.Name != "" {
+	if o.Scenario.Name != "" {
 		var err error
-		if t.Source, err = opts.open(); err != nil {
+		if t.Source, err = o.open(); err != nil {
 			return err
 		}
 	}
 	t.Env = func(split scenario.Split) (env.Env, error) {
 		if t.Source == nil {
-			return nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
-		}
-		cfg, err := opts.dealt(t.Source, split)
-		if err != nil {
+			_, err := o.open() // which says that there is no scenario
 			return nil, err
 		}
-		create, err := opts.played(cfg)
+		create, err := o.played(t.Source, split)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/toy"
@@ -22,16 +21,15 @@ import (
 )
 
 type demoOptions struct {
-	dir     string
-	updates int
-	seed    uint64
-	cores   int
+	Dir     string `flag:"dir" default:"runs/demo" help:"folder for all files; it must not contain a demonstration already"`
+	Updates int    `flag:"updates" default:"20" help:"how many updates to train"`
+	Seed    uint64 `flag:"seed" default:"1" help:"seed of the workload and of training"`
+	Cores   int    `flag:"cores" help:"cores to use, 0 for all; does not change the result"`
 }
 
 // What the demonstration plays. demoScenario reads the trace beside its file.
 const (
 	demoEpisodes = 400
-	demoUpdates  = 20
 	demoScenario = `name: wait-or-start-v1
 about: a toy with a known optimum, three jobs on two servers of one GPU each
 real: [nothing]
@@ -53,8 +51,7 @@ var demoSets = []string{
 }
 
 func newDemoCmd(a *app) *cobra.Command {
-	var opts demoOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &demoOptions{}, &cobra.Command{
 		Use:   "demo",
 		Short: "Train a team on a toy whose best schedule is known",
 		Long: cmdline.Long(`
@@ -71,15 +68,7 @@ The folder --dir gets wait-or-start.csv, toy.yaml, the run and a report. toy.yam
 and the last line that the command prints plays it by hand.`),
 		Example: `  clustergym demo
   clustergym demo --seed 2 --dir runs/demo-2`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), a, opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.dir, "dir", "runs/demo", "folder for all files; it must not contain a demonstration already")
-	f.IntVar(&opts.updates, "updates", demoUpdates, "how many updates to train")
-	f.Uint64Var(&opts.seed, "seed", 1, "seed of the workload and of training")
-	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
-	return cmd
+	}, runDemo)
 }
 
 // demonstrated is the result of demo.
@@ -99,13 +88,13 @@ type demoRow struct {
 	Best   int     `json:"windows_at_optimum"` // to a microsecond
 }
 
-func runDemo(ctx context.Context, a *app, opts demoOptions) error {
-	if _, err := os.Lstat(filepath.Join(opts.dir, "toy.yaml")); err == nil {
-		return cmdline.Usage("--dir %s: it contains a demonstration already, name another folder", opts.dir)
+func runDemo(ctx context.Context, a *app, opts *demoOptions, _ []string) error {
+	if _, err := os.Lstat(filepath.Join(opts.Dir, "toy.yaml")); err == nil {
+		return cmdline.Usage("--dir %s: it contains a demonstration already, name another folder", opts.Dir)
 	}
-	episodes := toy.Draw(opts.seed, demoEpisodes)
-	at := func(name string) string { return filepath.Join(opts.dir, name) }
-	if err := os.MkdirAll(opts.dir, 0o777); err != nil {
+	episodes := toy.Draw(opts.Seed, demoEpisodes)
+	at := func(name string) string { return filepath.Join(opts.Dir, name) }
+	if err := os.MkdirAll(opts.Dir, 0o777); err != nil {
 		return fmt.Errorf("write the toy: %w", err)
 	}
 	err := a.Write(at("wait-or-start.csv"), func(w io.Writer) error { return toy.WriteCSV(w, episodes) })
@@ -116,7 +105,7 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 		return err
 	}
 	sets := append([]string{
-		"train.seed=" + strconv.FormatUint(opts.seed, 10), "train.updates=" + strconv.Itoa(opts.updates),
+		"train.seed=" + strconv.FormatUint(opts.Seed, 10), "train.updates=" + strconv.Itoa(opts.Updates),
 	}, demoSets...)
 	result := demonstrated{Scenario: at("toy.yaml"), Run: at("team")}
 	words := []string{"train", "--scenario", result.Scenario}
@@ -124,20 +113,20 @@ func runDemo(ctx context.Context, a *app, opts demoOptions) error {
 		words = append(words, "--set", set)
 	}
 	a.Say("1/2 train: %s", next(append(words, "--dir", result.Run)...))
-	trained, err := trainRun(ctx, a, trainOptions{
-		scenario: flags.Scenario{Name: result.Scenario, Sets: sets}, dir: result.Run, cores: opts.cores,
+	trained, err := trainRun(ctx, a, &trainOptions{
+		Scenario: result.Scenario, Sets: sets, Dir: result.Run, Cores: opts.Cores,
 	})
 	if err != nil {
 		return err
 	}
 	if trained.Stopped {
-		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", trained.Updates, opts.updates))
+		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", trained.Updates, opts.Updates))
 	}
 	policies := []string{"fifo", "sjfskip", result.Run}
 	a.Say("\n2/2 compare: %s", next("eval", "--scenario", result.Scenario, "--policies", strings.Join(policies, ",")))
-	compared, err := evaluate(ctx, a, evalOptions{
-		scenarios: []string{result.Scenario}, policies: policies, baseline: "sjfskip", split: string(scenario.Test),
-		cores: opts.cores, out: at("report"), figures: []string{noFigures},
+	compared, err := evaluate(ctx, a, &evalOptions{
+		Scenarios: []string{result.Scenario}, Policies: policies, Baseline: "sjfskip", Split: string(scenario.Test),
+		Cores: opts.Cores, Out: at("report"), Figures: []string{noFigures},
 	})
 	if err != nil {
 		return err

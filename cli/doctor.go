@@ -22,7 +22,7 @@ import (
 )
 
 func newDoctorCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	return newCommand(a, &none{}, &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what is installed, and say what to do about what is not",
 		Long: cmdline.Long(`
@@ -30,9 +30,7 @@ Checks the program, the machine, the folder and the programs that some commands 
 missing it says what for and what to do. It changes nothing and uses no network. The exit status is 1 only if something fails
 that every user needs.`),
 		Example: "  clustergym doctor\n  clustergym doctor --json",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a) },
-	}
+	}, runDoctor)
 }
 
 // finding is the result of one check.
@@ -45,7 +43,7 @@ type finding struct {
 
 const statusOK, statusMissing, statusFails = "ok", "missing", "fails"
 
-func runDoctor(ctx context.Context, a *app) error {
+func runDoctor(ctx context.Context, a *app, _ *none, _ []string) error {
 	all := []finding{
 		{Check: "program", Status: statusOK, About: fmt.Sprintf("clustergym %s, %s", version, runtime.Version())},
 		{Check: "machine", Status: statusOK, About: fmt.Sprintf("%s/%s, %s", runtime.GOOS, runtime.GOARCH,

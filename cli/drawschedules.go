@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval/console"
 	"github.com/clustergym/clustergym/eval/figure"
@@ -18,23 +16,17 @@ import (
 
 // drawOptions are the flags for drawing schedules.
 type drawOptions struct {
-	gantt string
-	show  bool
-}
-
-func (o *drawOptions) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&o.gantt, "gantt", "", "draw the schedule to this file: SVG, PNG or PDF by the end of its name")
-	f.BoolVar(&o.show, "show", false, "print the schedule as a text chart before the metrics")
+	Gantt string `flag:"gantt" help:"draw the schedule to this file: SVG, PNG or PDF by the end of its name"`
+	Show  bool   `flag:"show" help:"print the schedule as a text chart before the metrics"`
 }
 
 // validate returns an error for flags that contradict each other, before the work begins.
 func (o *drawOptions) validate(a *app) error {
-	if o.show && a.JSON {
+	if o.Show && a.JSON {
 		return cmdline.Usage("--show and --json both print to standard output: want one of them")
 	}
-	if format := figureFormat(o.gantt); o.gantt != "" && !slices.Contains(figure.Formats(), format) {
-		return cmdline.Usage("--gantt %s: want a name that ends in .%s", o.gantt, strings.Join(figure.Formats(), ", ."))
+	if format := figureFormat(o.Gantt); o.Gantt != "" && !slices.Contains(figure.Formats(), format) {
+		return cmdline.Usage("--gantt %s: want a name that ends in .%s", o.Gantt, strings.Join(figure.Formats(), ", ."))
 	}
 	return nil
 }
@@ -49,12 +41,12 @@ func figureFormat(path string) string {
 
 // draw draws schedules below each other.
 func (o *drawOptions) draw(a *app, logs ...*sim.Log) error {
-	if o.gantt != "" {
-		if err := a.Write(o.gantt, func(w io.Writer) error { return o.drawGantt(w, logs) }); err != nil {
+	if o.Gantt != "" {
+		if err := a.Write(o.Gantt, func(w io.Writer) error { return o.drawGantt(w, logs) }); err != nil {
 			return err
 		}
 	}
-	if !o.show {
+	if !o.Show {
 		return nil
 	}
 	if err := console.Gantt(a.Out, a.screen(len(logs)), logs...); err != nil {
@@ -69,7 +61,7 @@ func (o *drawOptions) drawGantt(w io.Writer, logs []*sim.Log) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(w, figureFormat(o.gantt))
+	return f.Write(w, figureFormat(o.Gantt))
 }
 
 // The size of drawings in characters: the width if standard output is not a terminal, the lines of the first schedule, and the

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,23 +10,20 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
+type envBenchOptions struct {
+	episodeOptions
+	Steps int `flag:"steps" default:"20000" min:"1" help:"how many steps to play"`
+}
+
 func newEnvBenchCmd(a *app) *cobra.Command {
-	var opts envOptions
-	var steps int
-	cmd := &cobra.Command{
+	return newCommand(a, &envBenchOptions{}, &cobra.Command{
 		Use:   "bench --scenario S",
 		Short: "Measure how many steps an environment performs per CPU second",
 		Long: cmdline.Long(`
 Plays episodes under random legal actions, drawn beforehand, and prints how many steps the environment performs per second of
 CPU time, with all candidates, observations and masks. A step is one round. To measure one core, set GOMAXPROCS=1.`),
 		Example: "  clustergym env bench --scenario venus-contended-v1 --set cluster.servers=64 --window 48 --steps 50000",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runEnvBench(a, opts, steps) },
-	}
-	opts.addFlags(cmd)
-	cmd.Flags().IntVar(&steps, "steps", 20000, "how many steps to play")
-	cmdline.Require(cmd, "scenario")
-	return cmd
+	}, runEnvBench)
 }
 
 // envSpeed is the result of env bench.
@@ -38,27 +36,25 @@ type envSpeed struct {
 	DecisionsPerCPU float64 `json:"agent_decisions_per_cpu_s"`
 }
 
-func runEnvBench(a *app, opts envOptions, steps int) error {
-	if steps < 1 {
-		return cmdline.Usage("--steps %d: want at least 1", steps)
-	}
-	spec, err := opts.shape()
+func runEnvBench(_ context.Context, a *app, o *envBenchOptions, _ []string) error {
+	create, err := o.maker()
 	if err != nil {
 		return err
 	}
-	create, err := opts.maker()
+	e, err := create()
 	if err != nil {
 		return err
 	}
-	speed, err := envtest.Bench(create, opts.seed, steps, cmdline.CPUTime)
+	spec := e.Spec()
+	if err := e.Close(); err != nil {
+		return err
+	}
+	speed, err := envtest.Bench(create, o.Seed, o.Steps, cmdline.CPUTime)
 	if err != nil {
 		return err
 	}
-	r := envSpeed{opts.scenario.Name, spec.Agents, spec.Window, opts.prior, speed, speed.StepsPerCPU * float64(spec.Agents)}
-	if a.JSON {
-		return a.PrintJSON(r)
-	}
-	return a.PrintRows([][]string{
+	r := envSpeed{o.Scenario.Name, spec.Agents, spec.Window, o.Prior, speed, speed.StepsPerCPU * float64(spec.Agents)}
+	return a.Print(r, [][]string{
 		{"environment", fmt.Sprintf("%s, %d agents, window of %d jobs, prior %s", r.Environment, r.Agents, r.Window, r.Prior)},
 		{"steps", fmt.Sprintf("%d in %d episodes", r.Steps, r.Episodes)},
 		{"a mean step", fmt.Sprintf("%.1f jobs wait, %.1f are shown, %.1f candidates, %.1f numbers that agents may name beside 0",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,65 +11,43 @@ import (
 )
 
 func newEnvCheckCmd(a *app) *cobra.Command {
-	var opts envOptions
-	var toys bool
-	cmd := &cobra.Command{
+	return newCommand(a, &episodeOptions{}, &cobra.Command{
 		Use:   "check --scenario S",
 		Short: "Check that an environment fulfils its contract",
 		Long: cmdline.Long(`
 Plays an episode under random legal actions, several times, and checks the contract of an environment: shapes, ranges, coalitions,
 masks, agreement, the prior's schedule, determinism, conservation, time, rewards and ends. Fails if any check does.`,
 			cmdline.CodeSomeFailed),
-		Example: "  clustergym env check --scenario embedded-small-v1\n  clustergym env check --toys",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runEnvCheck(a, opts, toys) },
-	}
-	opts.addFlags(cmd)
-	cmd.Flags().BoolVar(&toys, "toys", false, "check the toy environments, whose optimum is known")
-	cmd.MarkFlagsOneRequired("scenario", "toys")
-	return cmd
+		Example: "  clustergym env check --scenario embedded-small-v1",
+	}, runEnvCheck)
 }
 
-// envChecked is the result of env check for one environment.
+// envChecked is the result of env check.
 type envChecked struct {
 	Environment string           `json:"environment"`
 	Seed        uint64           `json:"seed"`
 	Checks      []envtest.Result `json:"checks"`
 }
 
-func runEnvCheck(a *app, opts envOptions, toys bool) error {
-	var all []envChecked
-	if opts.scenario.Name != "" {
-		create, err := opts.maker()
-		if err != nil {
-			return err
-		}
-		all = append(all, envChecked{opts.scenario.Name, opts.seed, envtest.Report(create, opts.seed)})
+func runEnvCheck(_ context.Context, a *app, o *episodeOptions, _ []string) error {
+	create, err := o.maker()
+	if err != nil {
+		return err
 	}
-	if toys {
-		for _, t := range envtest.Toys() {
-			all = append(all, envChecked{t.Name, opts.seed, envtest.Report(t.Make, opts.seed)})
-		}
-	}
+	all := []envChecked{{o.Scenario.Name, o.Seed, envtest.Report(create, o.Seed)}}
 	failed := 0
-	rows := [][]string{{"environment", "check", "status", "what"}}
-	for _, e := range all {
-		for _, r := range e.Checks {
-			text := r.About
-			if r.Status != envtest.Passed {
-				text += ": " + r.Detail
-			}
-			if r.Status == envtest.Failed {
-				failed++
-			}
-			rows = append(rows, []string{e.Environment, r.Name, r.Status, text})
+	rows := [][]string{{"check", "status", "what"}}
+	for _, r := range all[0].Checks {
+		text := r.About
+		if r.Status != envtest.Passed {
+			text += ": " + r.Detail
 		}
+		if r.Status == envtest.Failed {
+			failed++
+		}
+		rows = append(rows, []string{r.Name, r.Status, text})
 	}
-	print := func() error { return a.PrintRows(rows) }
-	if a.JSON {
-		print = func() error { return a.PrintJSON(all) }
-	}
-	if err := print(); err != nil {
+	if err := a.Print(all, rows); err != nil {
 		return err
 	}
 	if failed > 0 {

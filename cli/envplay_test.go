@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
@@ -44,29 +42,27 @@ func TestRoundsAreWatchedAndChosenByHand(t *testing.T) {
 	if s.code != cmdline.CodeOK {
 		t.Fatalf("exit code %d\n%s", s.code, s.talk)
 	}
-	const want = `embedded-small-v1, train, seed 1: prior plays on 8 servers, the prior is
-  srsf+menu+move
+	const want = `embedded-small-v1, train, seed 1: prior plays on 8 servers, the prior is srsf+menu+move
 
 round 1 at 25h8m58s: 1 waiting, 5 running, 30 of 64 GPUs free
-      kind  what it does                                  servers
->  1  own   stop 171; start 205: 32 workers (32 GPUs) on  1-2, 5-6  prior
-              server-1 and 3 more
-   2  veto  stop nobody                                   1-2
-prior: servers 1-2, 5-6 name 1; the others pass
+      kind         bid  servers   what it does
+>  1  own   prior       1-2, 5-6  stop 171; start 205: 32 workers (32 GPUs) on server-1 and 3 more
+   2  veto              1-2       stop nobody
+prior names 1 by 1-2, 5-6
 carried out: 1
-2.8min later, reward -0.2783:
-  came: 206
-  stopped: 171
-  started: 205 on server-1 and 3 more
+2.8min later, reward -0.2783
+  preempt 171
+  start 205 server-1 and 3 more
+  submit 206
 
 round 2 at 25h11m45s: 2 waiting, 5 running, 14 of 64 GPUs free
-      kind  what it does                             servers
->  1  own   start 206: 1 worker (1 GPU) on server-0  0        prior
-   2  stop  start nobody now, for about 2.5min       0
-hand: server 0 names 2; the others pass
+      kind         bid  servers  what it does
+>  1  own   prior       0        start 206: 1 worker (1 GPU) on server-0
+   2  stop              0        start nobody now, for about 2.5min
+hand names 2 by 0
 carried out: 2
-23s later, reward -0.04472:
-  came: 207
+23s later, reward -0.04472
+  submit 207
 
 stopped at 25h12m8s after 2 rounds, reward -0.3231 in all: 3 waiting, 5 running
 `
@@ -88,27 +84,17 @@ stopped at 25h12m8s after 2 rounds, reward -0.3231 in all: 3 waiting, 5 running
 // meanwhile.
 func TestWrongAnswersAreAskedAgain(t *testing.T) {
 	for _, c := range []struct{ answer, want string }{
-		{"9", "9: want one of 1-2, or 0 to pass"},
-		{"-1", "-1: want one of 1-2, or 0 to pass"},
-		{"99999999999999999999", "want a number, p, s, t or q"},
-		{"veto", `"veto": want a number, p, s, t or q, or ? for help`},
-		{"s", `"s": want how many rounds to skip`},
-		{"s 0", "1 or more, such as s 10"},
-		{"t 1h", `"t 1h": want a simulated time after 25h8m58s, such as t 26h8m58s`},
-		{"t soon", "want a simulated time after 25h8m58s"},
-		{"?", "let the policy play until a simulated time, such as 2h30m"},
+		{"9", `"9": want one of 1-2, 0 to pass`}, {"-1", "want one of 1-2"}, {"99999999999999999999", "want one of 1-2"},
+		{"veto", `"veto": want one of`}, {"s", `"s": want one of`}, {"s 0", "how many rounds to skip, such as s 10"},
+		{"?", "let the policy play N rounds"},
 	} {
 		s := played(t, c.answer+"\n2\n", "--ask", "--rounds", "1")
 		if s.code != cmdline.CodeOK || !strings.Contains(s.talk, c.want) || strings.Count(s.talk, "what to name") != 2 {
 			t.Errorf("%q: exit code %d, want %q in\n%s", c.answer, s.code, c.want, s.talk)
 		}
-		if !strings.Contains(s.out, "hand: servers 1-2 name 2; the others pass\n") || strings.Count(s.out, "\nround ") != 1 {
+		if !strings.Contains(s.out, "hand names 2 by 1-2\n") || strings.Count(s.out, "\nround ") != 1 {
 			t.Errorf("%q: then 2 is not played, or another round is:\n%s", c.answer, s.out)
 		}
-	}
-	long := strings.Repeat("7", longestAnswer)
-	if s := played(t, long+"\n", "--ask"); s.code != cmdline.CodeError || !strings.Contains(s.talk, "read what to name: bufio.Scanner: token too long") {
-		t.Errorf("a line of %d bytes: exit code %d\n%s", len(long), s.code, s.talk)
 	}
 }
 
@@ -136,10 +122,8 @@ func TestRoundsAreSkipped(t *testing.T) {
 		}
 		is("--skip", lines(t, played(t, "", "--json", "--policy", policy, "--skip", "7", "--rounds", "2")), whole[7:9]...)
 		is("s", lines(t, played(t, "\ns 4\n\nq\n", "--json", "--policy", policy, "--ask")), whole[0], whole[5])
-		later := slices.IndexFunc(whole, func(r playRound) bool { return r.Now >= 30*3600 })
-		is("t", lines(t, played(t, "t 30h\n\nq\n", "--json", "--policy", policy, "--ask")), whole[later])
 		s := played(t, "", "--policy", policy, "--skip", "100000")
-		contains(t, strings.Join(strings.Fields(s.out), " "), fmt.Sprintf("%d rounds skipped, until ", len(whole)), " finished, ", "the episode ends at ", "every job has finished")
+		contains(t, strings.Join(strings.Fields(s.out), " "), fmt.Sprintf("%d rounds skipped, until ", len(whole)), "the episode ends at ", "every job has finished")
 	}
 }
 
@@ -198,8 +182,8 @@ func TestLinesOfJSONTellOfARound(t *testing.T) {
 	if refused < 3 || passed < 3 || started < 30 {
 		t.Errorf("%d refused, %d passed, %d started: too few to test", refused, passed, started)
 	}
-	contains(t, played(t, "", "--policy", "random").out, "refused 1: a server of its coalition did not name it", "nothing is carried out",
-		"random: all servers pass")
+	contains(t, played(t, "", "--policy", "random").out, "refused 1: a server of its coalition did not name it", "carried out: \n",
+		"random names nothing: all servers pass")
 }
 
 // TestBidsAreShown checks that a learned policy names the candidate with the highest bid, or the prior's choice if no bid exceeds
@@ -232,14 +216,13 @@ func TestBidsAreShown(t *testing.T) {
 	if more < 10 {
 		t.Errorf("%d rounds with more than two candidates", more)
 	}
-	contains(t, must(t, args...).out, " bid\n", "released plays on 8 servers", "departs from the prior where another bid is more than")
+	contains(t, must(t, args...).out, " bid ", "released plays on 8 servers", "departs from the prior where another bid is more than")
 	if n, m := len(rounds), len(lines(t, must(t, append(args, "--json", "--agree", "lead")...))); n != 40 || m != 40 {
 		t.Errorf("%d and %d rounds, want 40", n, m)
 	}
 }
 
-// TestNamesOfJobsAreHarmless checks that, whatever the names of jobs, a line has at most 80 columns and contains nothing that
-// acts on a terminal.
+// TestNamesOfJobsAreHarmless checks that, whatever the names of jobs, a line contains nothing that acts on a terminal.
 func TestNamesOfJobsAreHarmless(t *testing.T) {
 	var trace strings.Builder
 	trace.WriteString("job_id,num_gpu,submit_time,duration\n")
@@ -249,14 +232,7 @@ func TestNamesOfJobsAreHarmless(t *testing.T) {
 	args := []string{"env", "play", "-s", "embedded-small-v1", "--set", "workload.trace=" + file(t, "names.csv", trace.String()),
 		"--set", "workload.jobs=0", "--set", "workload.load=0", "--set", "window.arrivals=60",
 		"--set", "window.train=[0, 1]", "--set", "window.validation=[]", "--set", "window.test=[]"}
-	out := must(t, args...).out
-	for line := range strings.Lines(out) {
-		line = strings.TrimSuffix(line, "\n")
-		if n := utf8.RuneCountInString(line); n > 80 || strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
-			t.Errorf("%d columns, or what is not printable: %q", n, line)
-		}
-	}
-	contains(t, out, "??", "x..")
+	calm(t, args, must(t, args...))
 }
 
 // TestABaselinePlays checks that --policy with a baseline plays as --prior with it.
@@ -290,8 +266,6 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 		{[]string{"--prior", "fof"}, cmdline.CodeUsage, []string{"fof"}},
 		{[]string{"--skip", "-1"}, cmdline.CodeUsage, []string{"--skip -1"}},
 		{[]string{"--rounds", "-1"}, cmdline.CodeUsage, []string{"--rounds -1"}},
-		{[]string{"--pause", "-1s"}, cmdline.CodeUsage, []string{"--pause -1s"}},
-		{[]string{"--ask", "--pause", "1s"}, cmdline.CodeUsage, []string{"ask", "pause"}},
 		{[]string{"--split", "tset"}, cmdline.CodeUsage, []string{`did you mean "test"?`}},
 	} {
 		s := played(t, "", c.args...)
@@ -302,10 +276,9 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsWatching checks that an interrupt ends the command at once: before a round, in a pause, and while it waits
-// for an answer.
+// TestAnInterruptEndsWatching checks that an interrupt ends the command at once: before a round, and while it waits for an answer.
 func TestAnInterruptEndsWatching(t *testing.T) {
-	for _, how := range [][]string{{}, {"--skip", "9"}, {"--pause", "1000h"}, {"--ask"}} {
+	for _, how := range [][]string{{}, {"--skip", "9"}, {"--ask"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		in, hold := io.Pipe() // an open input without data
 		var talk bytes.Buffer
@@ -329,7 +302,7 @@ type stopping struct {
 }
 
 func (w *stopping) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("own ")) {
+	if bytes.Contains(b, []byte("own")) {
 		w.stop()
 	}
 	return w.Buffer.Write(b)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
@@ -18,14 +17,11 @@ import (
 
 const randomPlay = "random"
 
-// envPlayers returns the names of the players that need no training first.
-func envPlayers() []string { return []string{policy.Prior, randomPlay, released.Name} }
-
 // envPlayer is a player with what it shows of its choices.
 type envPlayer struct {
 	game.Player
 	prior string
-	rule  string // how a learned policy chooses; "" for other players
+	rule  string // how a learned policy chooses, behind a semicolon; "" for other players
 	// leftToPrior returns the number of choices that a learned policy has left to its prior.
 	leftToPrior func() int
 	bids        []float32 // bids of a learned policy in the last round, for the candidates that are not gone
@@ -33,23 +29,20 @@ type envPlayer struct {
 
 // player returns the player and the game that it plays.
 func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
-	var p *envPlayer
-	switch o.policy {
-	case policy.Prior:
-		p = &envPlayer{Player: priorPlayer{}, prior: o.prior, leftToPrior: none}
-	case randomPlay:
-		p = &envPlayer{Player: new(randomPlayer), prior: o.prior, leftToPrior: none}
+	p := &envPlayer{Player: priorPlayer{}, leftToPrior: func() int { return 0 }}
+	switch _, err := baselines.New(o.Policy); {
+	case o.Policy == policy.Prior:
+	case o.Policy == randomPlay:
+		p.Player = new(randomPlayer)
+	case err != nil:
+		return o.learnedPlayer(a)
+	case o.changed("prior"):
+		return nil, game.Config{}, cmdline.Usage(
+			"--policy %s --prior %s: a baseline plays rounds about its own proposals: want one of the two flags", o.Policy, o.Prior)
 	default:
-		if _, err := baselines.New(o.policy); err != nil {
-			return o.learnedPlayer(a)
-		}
-		if o.changed("prior") {
-			return nil, game.Config{}, cmdline.Usage(
-				"--policy %s --prior %s: a baseline plays rounds about its own proposals: want one of the two flags", o.policy, o.prior)
-		}
-		o.prior = o.policy // a baseline proposes, and all servers name what it proposes
-		p = &envPlayer{Player: priorPlayer{}, prior: o.prior, leftToPrior: none}
+		o.Prior = o.Policy // a baseline proposes, and all servers name what it proposes
 	}
+	p.prior = o.Prior
 	create, err := o.game()
 	if err != nil {
 		return nil, game.Config{}, err
@@ -58,28 +51,26 @@ func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	return p, cfg, err
 }
 
-func none() int { return 0 }
-
 // learnedPlayer returns the player of a learned policy and its game.
 func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) {
 	for _, flag := range []string{"prior", "window", "encoder"} {
 		if o.changed(flag) {
-			return nil, game.Config{}, cmdline.Usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.policy)
+			return nil, game.Config{}, cmdline.Usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.Policy)
 		}
 	}
-	if inner, around, err := (baselines.Given{}).CutOuter(o.policy); err == nil && around != nil {
-		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds takes no suffix: want it without %s", o.policy,
-			strings.TrimPrefix(o.policy, inner))
+	if inner, around, err := (baselines.Given{}).CutOuter(o.Policy); err == nil && around != nil {
+		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds takes no suffix: want it without %s", o.Policy,
+			strings.TrimPrefix(o.Policy, inner))
 	}
-	found, err := a.findPolicy(o.policy)
+	found, err := a.findPolicy(o.Policy)
 	if err != nil {
 		return nil, game.Config{}, err
 	}
 	if found.Prior == nil {
 		return nil, game.Config{}, cmdline.Usage(
-			"--policy %s: env play cannot give it what it needs: want a baseline without seen=training, or a learned policy", o.policy)
+			"--policy %s: env play cannot give it what it needs: want a baseline without seen=training, or a learned policy", o.Policy)
 	}
-	agree, err := o.agreement()
+	agree, err := game.ParseAgreement(o.Agree)
 	if err != nil {
 		return nil, game.Config{}, err
 	}
@@ -99,7 +90,7 @@ func teamPlayer(team *agents.Policy) (*envPlayer, game.Config) {
 	player := agents.NewPlayer(team)
 	p := &envPlayer{
 		Player: player, prior: team.Prior, leftToPrior: player.OutOfDistribution,
-		rule: fmt.Sprintf("it departs from the prior where another bid is more than %g above the prior's", team.Margin),
+		rule: fmt.Sprintf("; it departs from the prior where another bid is more than %g above the prior's", team.Margin),
 	}
 	player.Record(func(_ *cluster.Txn, c *agents.Choice) error {
 		p.bids = append(p.bids[:0], c.Bids...)
@@ -113,7 +104,7 @@ func centralPlayer(c *agents.Central) (*envPlayer, game.Config) {
 	player := agents.NewCentralPlayer(c)
 	p := &envPlayer{
 		Player: player, prior: c.Prior, leftToPrior: player.OutOfDistribution,
-		rule: "all servers of the candidate with the highest bid name it, and all pass where passing has a higher one",
+		rule: "; all servers of the candidate with the highest bid name it, and all pass where passing has a higher one",
 	}
 	player.Record(func(r *game.Round, scores []float32) {
 		p.bids = p.bids[:0]
@@ -124,14 +115,6 @@ func centralPlayer(c *agents.Central) (*envPlayer, game.Config) {
 		}
 	})
 	return p, c.Game()
-}
-
-// agreement parses the flag --agree.
-func (o *envPlayOptions) agreement() (game.Agreement, error) {
-	if err := cmdline.OneOf("agree", o.agree, agreementNames()...); err != nil {
-		return 0, err
-	}
-	return game.ParseAgreement(o.agree)
 }
 
 // priorPlayer names the candidate that the prior would choose.

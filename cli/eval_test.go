@@ -70,9 +70,6 @@ func TestEvalWritesTheSameAgain(t *testing.T) {
 	// Finished cases are not played again; those of an additional policy are played.
 	contains(t, must(t, append(args, "one")...).talk, "12 done before")
 	contains(t, must(t, append(args, "one", "--policies", "las")...).talk, "12 done before", "16/16")
-	if s := must(t, append(args, "one", "--fresh")...); strings.Contains(s.talk, "done before") {
-		t.Errorf("--fresh kept cases:\n%s", s.talk)
-	}
 }
 
 const killedDir = "CLUSTERGYM_TEST_EVAL_DIR"
@@ -166,7 +163,7 @@ func TestEvalGate(t *testing.T) {
 // compared there, also if it is the baseline, that all that finished is written, and that the error has one line for its cases.
 func TestEvalComparesWhatDidNotFail(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, "export", "onnx", "--scenario", "embedded-small-v1", "--prior", "sjfskip", "--model", scorer(t, 0, 8), "--out", "eight")
+	must(t, "export", "--scenario", "embedded-small-v1", "--prior", "sjfskip", "--model", scorer(t, 0, 8), "--out", "eight")
 	larger := file(t, "larger.yaml", must(t, "scenario", "describe", "embedded-small-v1", "--set", "cluster.servers=9",
 		"--set", "name=larger-v1").out)
 	args := []string{"eval", "-s", "embedded-small-v1," + larger, "-p", "fifo,las,eight", "--windows", "2", "--seeds", "1", "--baseline"}

@@ -16,7 +16,7 @@ import (
 
 // drawTo writes a figure in every requested format.
 func (o *evalOptions) drawTo(put func(string, func(io.Writer) error) error, name string, f *figure.Figure, err error) error {
-	for _, format := range o.figures {
+	for _, format := range o.Figures {
 		if err != nil || format == noFigures {
 			return err
 		}
@@ -26,7 +26,7 @@ func (o *evalOptions) drawTo(put func(string, func(io.Writer) error) error, name
 }
 
 // draws reports whether the flags request any figure.
-func (o *evalOptions) draws() bool { return !slices.Contains(o.figures, noFigures) }
+func (o *evalOptions) draws() bool { return !slices.Contains(o.Figures, noFigures) }
 
 // draw writes the figures of one scenario.
 func (o *evalOptions) draw(put func(string, func(io.Writer) error) error, s *report.Section) error {

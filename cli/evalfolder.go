@@ -16,8 +16,8 @@ const commandFile = "command.txt"
 // folder returns the folder for the results. The folder of --out is taken as it is. The default folder is not taken if it has the
 // results of another command: the next free one is, and what the other command has played is copied to it and not played again.
 func (o *evalOptions) folder(a *app, suites []suite) (string, error) {
-	if o.out != "" {
-		return o.out, nil
+	if o.Out != "" {
+		return o.Out, nil
 	}
 	base := filepath.Join("runs", "eval")
 	if len(suites) == 1 {

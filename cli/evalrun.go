@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -25,7 +24,7 @@ type suite struct {
 }
 
 // evaluate runs the comparison and writes its results into the folder.
-func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error) {
+func evaluate(ctx context.Context, a *app, opts *evalOptions) (*evaluated, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
@@ -33,7 +32,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	if err != nil {
 		return nil, err
 	}
-	policies, err := a.findPolicies(opts.policies, opts.baseline)
+	policies, err := a.findPolicies(opts.Policies, opts.Baseline)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +45,7 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 			a.Say("%s", line)
 		}
 	}
-	if opts.out, err = opts.folder(a, suites); err != nil {
+	if opts.Out, err = opts.folder(a, suites); err != nil {
 		return nil, err
 	}
 	plan, err := opts.plan(suites, policies)
@@ -60,11 +59,11 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 		return nil, err
 	}
 	if gate != nil {
-		if err := gate.Fits(&plan, opts.baseline); err != nil {
+		if err := gate.Fits(&plan, opts.Baseline); err != nil {
 			return nil, cmdline.Usage("%w", err)
 		}
 	}
-	results, failed, err := play(ctx, a, plan, &opts.pool)
+	results, failed, err := play(ctx, a, plan, &opts.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -79,19 +78,19 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 	}
 	out.results = results
 	whole := plan.Complete(results)
-	if out.Comparisons, err = eval.CompareAll(whole, opts.baseline); err != nil {
+	if out.Comparisons, err = eval.CompareAll(whole, opts.Baseline); err != nil {
 		return nil, err
 	}
 	for i := range out.Comparisons {
 		c := &out.Comparisons[i]
-		if c.Baseline != opts.baseline {
-			a.Warn(fmt.Errorf("%s: the baseline %s failed: policies are compared with %s", c.Scenario, opts.baseline, c.Baseline))
+		if c.Baseline != opts.Baseline {
+			a.Warn(fmt.Errorf("%s: the baseline %s failed: policies are compared with %s", c.Scenario, opts.Baseline, c.Baseline))
 		}
 		own := &suites[slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == c.Scenario })]
 		c.Note, c.Few = own.Note, own.Few
 	}
 	if gate != nil {
-		out.Gate = gate.Check(out.Comparisons, opts.baseline)
+		out.Gate = gate.Check(out.Comparisons, opts.Baseline)
 	}
 	return out, opts.write(out, suites, policies, whole)
 }
@@ -100,25 +99,25 @@ func evaluate(ctx context.Context, a *app, opts evalOptions) (*evaluated, error)
 func (o *evalOptions) open() ([]suite, error) {
 	var all []suite
 	var windows []int
-	for i := range o.windows {
+	for i := range o.Windows {
 		windows = append(windows, i)
 	}
-	for _, name := range o.scenarios {
-		s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
+	for _, name := range o.Scenarios {
+		s, err := (&flags.Scenario{Name: name, Sets: o.Sets}).Load()
 		if err != nil {
 			return nil, err
 		}
-		own, err := openSuite(s, o.split, windows)
-		if err != nil && own.source != nil && o.windows > own.source.Count(scenario.Split(o.split)) {
-			return nil, cmdline.Usage("--windows %d: the split %s of %s has %d", o.windows, o.split, s.Name,
-				own.source.Count(scenario.Split(o.split)))
+		own, err := openSuite(s, o.Split, windows)
+		if err != nil && own.source != nil && o.Windows > own.source.Count(scenario.Split(o.Split)) {
+			return nil, cmdline.Usage("--windows %d: the split %s of %s has %d", o.Windows, o.Split, s.Name,
+				own.source.Count(scenario.Split(o.Split)))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if o.seeds > 0 {
+		if o.Seeds > 0 {
 			own.Seeds = own.Seeds[:0]
-			for i := range o.seeds {
+			for i := range o.Seeds {
 				own.Seeds = append(own.Seeds, uint64(i+1))
 			}
 		}
@@ -144,15 +143,11 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 		return eval.Plan{}, err
 	}
 	plan := newPlan(suites, policies)
-	plan.Overlap, plan.Workers, plan.Journal, plan.Build = o.overlap, o.cores, o.out, build
-	if o.fresh {
-		// This gives the run a unique build, so that no results in the folder match it and all are replaced.
-		plan.Build += time.Now().String()
-	}
-	if !o.pool.used() {
+	plan.Overlap, plan.Workers, plan.Journal, plan.Build = o.Overlap, o.Cores, o.Out, build
+	if !o.Pool.used() {
 		return plan, nil
 	}
-	job := playjob.Job{Split: o.split, Policies: o.policies, Baseline: o.baseline, Overlap: o.overlap}
+	job := playjob.Job{Split: o.Split, Policies: o.Policies, Baseline: o.Baseline, Overlap: o.Overlap}
 	plan.Job, err = jobText(&job, suites, policies)
 	return plan, err
 }
@@ -216,8 +211,8 @@ func unfit(err error) error {
 
 // unfit is the function unfit for an evaluation, whose baseline may be one that no flag names.
 func (o *evalOptions) unfit(err error) error {
-	if e, ok := errors.AsType[*eval.EstimatesError](err); ok && slices.Contains(e.Policies, o.baseline) {
-		err = fmt.Errorf("%w; %s is the baseline, --baseline names another", err, o.baseline)
+	if e, ok := errors.AsType[*eval.EstimatesError](err); ok && slices.Contains(e.Policies, o.Baseline) {
+		err = fmt.Errorf("%w; %s is the baseline, --baseline names another", err, o.Baseline)
 	}
 	return unfit(err)
 }

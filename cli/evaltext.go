@@ -85,12 +85,3 @@ func (e *evaluated) printMarkdown(a *app, metric string, overSeeds bool) error {
 	a.Printf("%s", eval.Markdown(all, metric))
 	return nil
 }
-
-// metricNames returns the names of the metrics.
-func metricNames() []string {
-	var names []string
-	for _, q := range eval.Quantities() {
-		names = append(names, q.Key)
-	}
-	return names
-}

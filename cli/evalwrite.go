@@ -12,18 +12,12 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/parquet"
 	"github.com/clustergym/clustergym/eval/report"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 )
-
-// noFigures is the format that stands for no figures.
-const noFigures = "none"
-
-func figureNames() []string { return append(figure.Formats(), noFigures) }
 
 // write writes the files of an evaluation into its folder. The results are those of policies of which no case failed.
 func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Policy, results []eval.Result) error {
@@ -36,10 +30,10 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 		put("results.jsonl", func(w io.Writer) error { return eval.WriteJSONL(w, e.results) }),
 		put("results.json", func(w io.Writer) error { return eval.WriteJSON(w, e.Comparisons, results) }),
 	)
-	if err == nil && o.parquet {
+	if err == nil && o.Parquet {
 		err = put("results.parquet", func(w io.Writer) error { return parquet.Write(w, results) })
 	}
-	if err == nil && o.marlEval {
+	if err == nil && o.MarlEval {
 		err = put("marl-eval.json", func(w io.Writer) error { return eval.WriteMARLEval(w, results, updates(policies)) })
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -17,18 +18,18 @@ import (
 )
 
 type exportOptions struct {
-	run  string
-	out  string
-	name string
-	key  string
-
-	older bool // may be exported
+	Run   string `flag:"run" file:"dir" help:"folder of the run"`
+	Model string `flag:"model" file:"onnx" help:"file of an ONNX model of a policy that was trained with other software"`
+	Out   string `flag:"out,o" file:"dir" help:"folder of the bundle (default RUN/policy)"`
+	Name  string `flag:"name" help:"name of the policy (default that of the run's folder, or of --out)"`
+	Key   string `flag:"sign-key" file:"pem" help:"file of the private key to sign with"`
+	Older bool   `flag:"allow-older" help:"export the newest good checkpoint if newer ones are damaged"`
+	envOptions
 }
 
 func newExportCmd(a *app) *cobra.Command {
-	var opts exportOptions
-	cmd := &cobra.Command{
-		Use:   "export --run DIR",
+	return newCommand(a, &exportOptions{}, &cobra.Command{
+		Use:   "export {--run DIR | --model FILE --scenario S --out DIR}",
 		Short: "Write a trained policy as a bundle",
 		Long: cmdline.Long(`
 Writes the best weights of a run as a policy bundle: a folder with weights.safetensors, policy.onnx, manifest.json and
@@ -42,26 +43,31 @@ such as another README.md.
 
 The command refuses a run whose newest checkpoint is damaged, unless --allow-older allows it to use the newest good one.
 
-For a policy that was trained with other software, see export onnx.
+With --model the policy was trained with other software: the bundle is policy.onnx, manifest.json and README.md. The Python
+package does so in clustergym.export_policy; docs/python.md says how a model is exported from PyTorch. The policy is that of a
+central controller. Its inputs have the names of the environment's observations: one or more of servers, jobs, job_mask,
+candidates, job_of, coalition, cluster and action_mask. Its output is a score for each number that may be named, 0 included. All
+servers of the candidate with the highest score name it; if the scores of several are equal, the one with the lowest number. If
+the score of a number that may be named is infinite or no number, the prior's choice is taken.
+
+The flags of the environment are those with which that policy was trained: they say what it observes. --scenario, --split and
+--reward are recorded, and eval refuses windows that share jobs with the training and validation windows of the scenario, or
+with those of the split. --agree makes no difference.
+
+Before the folder is written, the policy of a model plays 64 rounds of the scenario as a trial. The command refuses a model that
+does not fit the observations, that this program cannot compute, or that fails in the trial: the score of a number that may be
+named is infinite or no number, or a round takes more than a quarter of a second of one core, or 128 MiB. A model with a fixed
+number of servers decides only on clusters of that many.
 
 --sign-key signs the bundle with an Ed25519 key, for serve, plan and other programs that verify it: docs/production.md
 explains how.`,
 			cmdline.CodeNoRun),
 		Example: `  clustergym export --run runs/first
   clustergym export --run runs/first --out policies/venus-small --name venus-small
-  clustergym export --run runs/first --sign-key key.pem`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runExport(a, opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.run, "run", "", "folder of the run")
-	f.StringVarP(&opts.out, "out", "o", "", "folder of the bundle (default RUN/policy)")
-	f.StringVar(&opts.name, "name", "", "name of the policy (default the run's)")
-	f.StringVar(&opts.key, "sign-key", "", "file of the private key to sign with")
-	f.BoolVar(&opts.older, "allow-older", false, "export the newest good checkpoint if newer ones are damaged")
-	cmdline.Require(cmd, "run")
-	cmd.AddCommand(newExportONNXCmd(a))
-	return cmd
+  clustergym export --run runs/first --sign-key key.pem
+  clustergym export --model policy.onnx --scenario embedded-small-v1 --out policies/mine
+  clustergym export --model policy.onnx --scenario embedded-small-v1 --prior sjfskip --candidates 24 --out policies/wide`,
+	}, runExport)
 }
 
 // exported is the result of export.
@@ -71,7 +77,15 @@ type exported struct {
 	taught []string // the scenarios whose training splits teach what the policy begins with; nil if it begins with nothing
 }
 
-func runExport(a *app, opts exportOptions) error {
+func runExport(ctx context.Context, a *app, opts *exportOptions, _ []string) error {
+	switch {
+	case (opts.Run == "") == (opts.Model == ""):
+		return cmdline.Usage("want --run or --model, and not both")
+	case opts.Model != "" && opts.Out == "":
+		return cmdline.Usage("--model %s: want --out, too", opts.Model)
+	case opts.Model != "":
+		return runExportONNX(ctx, a, opts)
+	}
 	result, err := exportRun(a, opts)
 	if err != nil {
 		return err
@@ -82,7 +96,7 @@ func runExport(a *app, opts exportOptions) error {
 	a.Printf("policy %s: %s\ntry it:  %s > cluster.json\n", result.Policy, result.Out, next("plan", "--example"))
 	asked := []string{"--policy", named(result.Out, nil)}
 	if result.taught != nil {
-		file := filepath.Join(opts.run, "beliefs.json")
+		file := filepath.Join(opts.Run, "beliefs.json")
 		a.Printf("         %s\n", next("beliefs", "--scenario", result.taught[0], "--save", file))
 		asked = append(asked, "--beliefs", file)
 	}
@@ -91,37 +105,42 @@ func runExport(a *app, opts exportOptions) error {
 	return nil
 }
 
-func exportRun(a *app, opts exportOptions) (*exported, error) {
-	var key ed25519.PrivateKey
-	if opts.key != "" {
-		var err error
-		if key, err = checkpoints.ReadSigningKey(opts.key); err != nil {
-			return nil, err
-		}
+func exportRun(a *app, opts *exportOptions) (*exported, error) {
+	key, err := opts.signingKey()
+	if err != nil {
+		return nil, err
 	}
 	var older func(*train.OlderError) error
-	if opts.older {
-		older = warned(opts.run, a.Warn)
+	if opts.Older {
+		older = warned(opts.Run, a.Warn)
 	}
-	p, training, err := loadRun(opts.run, older)
+	p, training, err := loadRun(opts.Run, older)
 	if damage, ok := errors.AsType[*train.OlderError](err); ok {
 		return nil, fmt.Errorf("%w\n--allow-older exports checkpoint %d", err, damage.Step)
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := opts.out
+	out := opts.Out
 	if out == "" {
-		out = filepath.Join(opts.run, "policy")
+		out = filepath.Join(opts.Run, "policy")
 	}
-	p.Name = opts.name
+	p.Name = opts.Name
 	if p.Name == "" {
-		p.Name = filepath.Base(filepath.Clean(opts.run))
+		p.Name = filepath.Base(filepath.Clean(opts.Run))
 	}
 	if err := export.Save(out, p, "clustergym "+version, training, key); err != nil {
 		return nil, err
 	}
-	return &exported{p.Name, out, taughtBy(opts.run, p.Prior)}, nil
+	return &exported{p.Name, out, taughtBy(opts.Run, p.Prior)}, nil
+}
+
+// signingKey returns the key to sign with, nil for none.
+func (o *exportOptions) signingKey() (ed25519.PrivateKey, error) {
+	if o.Key == "" {
+		return nil, nil
+	}
+	return checkpoints.ReadSigningKey(o.Key)
 }
 
 // taughtBy returns the scenarios of a run whose prior begins with what their training splits teach.

@@ -32,7 +32,7 @@ func TestExportONNX(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	t.Chdir(t.TempDir())
 	private, public := keyFiles(t, 1)
-	export := []string{"export", "onnx", "--scenario", "embedded-small-v1", "--prior", "sjfskip"}
+	export := []string{"export", "--scenario", "embedded-small-v1", "--prior", "sjfskip"}
 	out := must(t, append(export, "--model", scorer(t, 0, 0), "--out", "policies/mine", "--sign-key", private)...).out
 	contains(t, out, "policy mine: policies/mine")
 	contains(t, out, "64 rounds of embedded-small-v1; it departed from the prior in")
@@ -111,7 +111,7 @@ func TestAnInterruptEndsTheTrial(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // the trial takes about a second
 	defer cancel()
-	s := commandWith(ctx, "", "export", "onnx", "--scenario", "embedded-small-v1", "--model", heavy(t, 1<<13), "--out", "policy")
+	s := commandWith(ctx, "", "export", "--scenario", "embedded-small-v1", "--model", heavy(t, 1<<13), "--out", "policy")
 	if left, _ := filepath.Glob("*"); s.code != cmdline.CodeInterrupted || len(left) > 0 {
 		t.Errorf("exit code %d, leaves %v\n%s", s.code, left, s.talk)
 	}
@@ -139,7 +139,7 @@ func TestModelsThatAreNotExported(t *testing.T) {
 		{"split", good, []string{"--split", "some"}, cmdline.CodeUsage, "--split"},
 		{"key", good, []string{"--sign-key", "none.pem"}, cmdline.CodeError, "none.pem"},
 	} {
-		s := command(t, append([]string{"export", "onnx", "--model", c.model, "--scenario", "embedded-small-v1", "--out", "policy"}, c.args...)...)
+		s := command(t, append([]string{"export", "--model", c.model, "--scenario", "embedded-small-v1", "--out", "policy"}, c.args...)...)
 		if s.code != c.code || !strings.Contains(s.talk, c.want) {
 			t.Errorf("%s: exit code %d, want %d\n%s", c.name, s.code, c.code, s.talk)
 		}
@@ -147,5 +147,5 @@ func TestModelsThatAreNotExported(t *testing.T) {
 			t.Errorf("%s: leaves %v", c.name, left)
 		}
 	}
-	must(t, "export", "onnx", "--model", fixed, "--scenario", "embedded-small-v1", "--set", "cluster.servers=4", "--out", "policy")
+	must(t, "export", "--model", fixed, "--scenario", "embedded-small-v1", "--set", "cluster.servers=4", "--out", "policy")
 }

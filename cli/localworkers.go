@@ -25,7 +25,7 @@ func (p *workerPool) startWorkers(ctx context.Context) error {
 			args = append(args, flag.name, flag.value)
 		}
 	}
-	for range p.workers {
+	for range p.Workers {
 		p.tasks.Go(func() { p.keep(ctx, program, args) })
 	}
 	return nil
@@ -35,7 +35,7 @@ func (p *workerPool) startWorkers(ctx context.Context) error {
 // it has one.
 func (p *workerPool) authority() string {
 	if p.broker != nil {
-		return p.listen.Cert
+		return p.Cert
 	}
 	return p.access.CA
 }

@@ -215,7 +215,7 @@ func TestCompletionOffersNames(t *testing.T) {
 		{[]string{"plan", "--policy", ""}, "prior"},
 		{[]string{"trace", "stats", "--format", ""}, "helios"},
 		{[]string{"scenario", "describe", ""}, "venus-contended-v1"},
-		{[]string{"baselines", "describe", ""}, "lyra"},
+		{[]string{"baselines", ""}, "lyra"},
 		{[]string{"whatif", "--against", ""}, "srtf"},
 		{[]string{"eval", "--policies", "fifo,las,"}, "fifo,las,sjfskip"},
 		{[]string{"eval", "--set", ""}, "cluster.servers="},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,78 +12,55 @@ import (
 )
 
 func newPhysicsCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("physics", "List the parts of the performance model and the model families",
-		`The performance model (physics) computes how fast a job runs where it is placed. docs/physics.md explains each part.`,
-		newPhysicsLsCmd(a), newPhysicsModelsCmd(a))
-}
-
-func newPhysicsLsCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "ls",
-		Short: "List the parts of the performance model",
+	return newCommand(a, &none{}, &cobra.Command{
+		Use:   "physics",
+		Short: "List the parts of the performance model and the model families",
 		Long: cmdline.Long(`
-Lists the parts from which a scenario's physics can be built. Join parts with "*"; "ideal" stands alone and contains none of
-them.`),
-		Example: `  clustergym physics ls`,
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if a.JSON {
-				return a.PrintJSON(physics.Parts())
-			}
-			rows := [][]string{{"part", "what it does"}}
-			for _, p := range physics.Parts() {
-				rows = append(rows, []string{p.Usage, p.About})
-			}
-			return a.PrintRows(rows)
-		},
-	}
-}
+The performance model (physics) computes how fast a job runs where it is placed. docs/physics.md explains each part. The command
+lists the parts from which a scenario's physics can be built. Join parts with "*"; "ideal" stands alone and contains none of
+them.
 
-func newPhysicsModelsCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "models",
-		Short: "List the model families of the performance model",
-		Long: cmdline.Long(`
-Lists the model families: the memory that a worker needs on its GPU, its speed on GPU types other than the V100, its
+Then it lists the model families: the memory that a worker needs on its GPU, its speed on GPU types other than the V100, its
 throughput with one CPU core instead of its fair share of three, its speed when it shares a V100 with a job of the same
 model, and how much faster eight workers on one server are than one.`),
-		Example: "  clustergym physics models",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runPhysicsModels(a) },
-	}
+		Example: "  clustergym physics",
+	}, runPhysics)
 }
 
-func runPhysicsModels(a *app) error {
-	type line struct {
-		Model   string  `json:"model"`
-		GPUMem  int32   `json:"gpu_mem_mib"`
-		P100    float64 `json:"speed_p100"`
-		K80     float64 `json:"speed_k80"`
-		OneCore float64 `json:"speed_one_core"`
-		Beside  float64 `json:"speed_beside_itself"`
-		Eight   float64 `json:"speedup_8"`
+// family is a family of models.
+type family struct {
+	Model   string  `json:"model"`
+	GPUMem  int32   `json:"gpu_mem_mib"`
+	P100    float64 `json:"speed_p100"`
+	K80     float64 `json:"speed_k80"`
+	OneCore float64 `json:"speed_one_core"`
+	Beside  float64 `json:"speed_beside_itself"`
+	Eight   float64 `json:"speedup_8"`
+}
+
+func runPhysics(_ context.Context, a *app, _ *none, _ []string) error {
+	out := struct {
+		Parts  []physics.Help `json:"parts"`
+		Models []family       `json:"models"`
+	}{Parts: physics.Parts()}
+	parts, models := [][]string{{"part", "what it does"}}, [][]string{{"model", "GPU MiB", "P100", "K80", "1 core", "beside itself", "8 workers"}}
+	for _, p := range out.Parts {
+		parts = append(parts, []string{p.Usage, p.About})
 	}
-	var lines []line
 	for _, name := range profile.Names() {
 		f := profile.Lookup(name)
-		l := line{Model: name, GPUMem: f.GPUMemMiB(1), OneCore: f.CPUMem(1, profile.FairMemGiB) / f.CPUMem(profile.FairCores,
+		l := family{Model: name, GPUMem: f.GPUMemMiB(1), OneCore: f.CPUMem(1, profile.FairMemGiB) / f.CPUMem(profile.FairCores,
 			profile.FairMemGiB), Eight: f.Throughput(1, 8) / f.Throughput(1, 1)}
 		l.P100, _ = f.GPUSpeed("P100")
 		l.K80, _ = f.GPUSpeed("K80")
 		s, p := f.Vectors("V100")
 		l.Beside = profile.Beside(profile.Strong, s, p)
-		lines = append(lines, l)
-	}
-	if a.JSON {
-		return a.PrintJSON(lines)
-	}
-	rows := [][]string{{"model", "GPU MiB", "P100", "K80", "1 core", "beside itself", "8 workers"}}
-	for _, l := range lines {
+		out.Models = append(out.Models, l)
 		row := []string{l.Model, fmt.Sprint(l.GPUMem)}
 		for _, v := range []float64{l.P100, l.K80, l.OneCore, l.Beside, l.Eight} {
 			row = append(row, fmt.Sprintf("%.2f", v))
 		}
-		rows = append(rows, row)
+		models = append(models, row)
 	}
-	return a.PrintRows(rows)
+	return a.Print(out, parts, models)
 }

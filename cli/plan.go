@@ -66,9 +66,9 @@ Unknown fields are errors.
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot; - for standard input")
 	f.StringVar(&opts.policy, "policy", "",
-		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
+		"the policy: a baseline (see baselines), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
-	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics ls")
+	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
 	f.DurationVar(&opts.starts, "starts", 0, "also forecast when each waiting job starts, and stop after this time")

@@ -24,15 +24,14 @@ that have ended. `+flags.PredictorHelp,
 }
 
 type predictorFitOptions struct {
-	scenario flags.Scenario
-	kind     string
-	seed     uint64
-	out      string
+	Scenario flags.Scenario
+	Kind     string `flag:"kind" default:"forest" complete:"predictor" help:"predictor to train: see predictor --help"`
+	Seed     uint64 `flag:"seed" default:"1" help:"seed of the predictor's random draws"`
+	Out      string `flag:"out,o" required:"true" help:"file to write; its name ends in .predictor"`
 }
 
 func newPredictorFitCmd(a *app) *cobra.Command {
-	var opts predictorFitOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &predictorFitOptions{}, &cobra.Command{
 		Use:   "fit --scenario NAME --out FILE",
 		Short: "Train a predictor on the training split of a scenario",
 		Long: cmdline.Long(`
@@ -43,17 +42,7 @@ option predictor=fitted.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym predictor fit --scenario venus-contended-v1 --out venus.predictor
   clustergym predictor fit --scenario my.yaml --kind group-median --out - > median.predictor`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runPredictorFit(cmd.Context(), a, opts) },
-	}
-	opts.scenario.Add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&opts.kind, "kind", "forest", "predictor to train: see predictor --help")
-	f.Uint64Var(&opts.seed, "seed", 1, "seed of the predictor's random draws")
-	f.StringVarP(&opts.out, "out", "o", "", "file to write; its name ends in "+option.FileExtension)
-	cmdline.Require(cmd, "scenario", "out")
-	cmdline.Complete(cmd, "kind", predict.Kinds)
-	return cmd
+	}, runPredictorFit)
 }
 
 // predictorFitted is the result of predictor fit.
@@ -65,34 +54,34 @@ type predictorFitted struct {
 	Seed      uint64 `json:"seed"`
 }
 
-func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) error {
-	if opts.out != "-" && !strings.HasSuffix(opts.out, option.FileExtension) {
-		return cmdline.Usage("--out %q, want a name that ends in %s, or - for standard output", opts.out, option.FileExtension)
+func runPredictorFit(ctx context.Context, a *app, opts *predictorFitOptions, _ []string) error {
+	if opts.Out != "-" && !strings.HasSuffix(opts.Out, option.FileExtension) {
+		return cmdline.Usage("--out %q, want a name that ends in %s, or - for standard output", opts.Out, option.FileExtension)
 	}
-	p, err := flags.Predictor("kind", opts.kind)
+	p, err := flags.Predictor("kind", opts.Kind)
 	if err != nil {
 		return err
 	}
-	s, err := opts.scenario.Load()
+	s, err := opts.Scenario.Load()
 	if err != nil {
 		return err
 	}
-	jobs, err := flags.SplitJobs(s, scenario.Train, opts.seed)
+	jobs, err := flags.SplitJobs(s, scenario.Train, opts.Seed)
 	if err != nil {
 		return err
 	}
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "fit", Unit: "jobs"})
-	err = predict.Teach(ctx, jobs, p, opts.seed, func(n int) { bar.Set(int64(n)) })
+	err = predict.Teach(ctx, jobs, p, opts.Seed, func(n int) { bar.Set(int64(n)) })
 	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if err := a.Write(opts.out, func(w io.Writer) error { return predict.Save(w, p) }); err != nil {
+	if err := a.Write(opts.Out, func(w io.Writer) error { return predict.Save(w, p) }); err != nil {
 		return err
 	}
-	result := predictorFitted{opts.out, s.Name, p.Name(), len(jobs), opts.seed}
+	result := predictorFitted{opts.Out, s.Name, p.Name(), len(jobs), opts.Seed}
 	switch {
-	case opts.out == "-": // standard output contains the predictor itself
+	case opts.Out == "-": // standard output contains the predictor itself
 		return nil
 	case a.JSON:
 		return a.PrintJSON(result)
@@ -100,8 +89,8 @@ func runPredictorFit(ctx context.Context, a *app, opts predictorFitOptions) erro
 	a.Printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
 	if tested([]*scenario.Scenario{s}) {
 		const rule = "a-srpt:backfill=true:predictor="
-		a.Printf("evaluate: %s\n", next(slices.Concat([]string{"eval", "--scenario", opts.scenario.Name}, opts.scenario.Again(),
-			[]string{"--policies", list([]string{"fjf", rule + "group-median", rule + opts.out}), "--baseline", "fjf"})...))
+		a.Printf("evaluate: %s\n", next(slices.Concat([]string{"eval", "--scenario", opts.Scenario.Name}, opts.Scenario.Again(),
+			[]string{"--policies", list([]string{"fjf", rule + "group-median", rule + opts.Out}), "--baseline", "fjf"})...))
 	}
 	return nil
 }

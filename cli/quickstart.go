@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,24 +13,18 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/folderlock"
-	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
 )
 
 type quickstartOptions struct {
-	dir     string
-	fresh   bool // the user named no dir: take the next free one
-	force   bool
-	updates int
-	cores   int
+	Dir     string `flag:"dir" file:"dir" help:"folder for all files (default runs/quickstart, or the next one that is not in use)"`
+	Updates int    `flag:"updates" default:"8" help:"how many updates to train"`
+	Cores   int    `flag:"cores" min:"0" help:"cores to use, 0 for all; does not change the result"`
 }
 
 const (
 	quickstartScenario = "embedded-small-untold-v1"
-	quickstartDir      = "runs/quickstart"
-	quickstartUpdates  = 8
 	quickstartRivals   = "fifo,las,srsf+know"
 )
 
@@ -45,8 +36,7 @@ var quickstartSets = []string{
 }
 
 func newQuickstartCmd(a *app) *cobra.Command {
-	var opts quickstartOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &quickstartOptions{}, &cobra.Command{
 		Use:   "quickstart",
 		Short: "Train, compare, export and query a small policy, within minutes",
 		Long: cmdline.Long(`
@@ -57,18 +47,7 @@ predicts to be shortest, and never stops one; the team may stop jobs, and learns
 commands that do the same, what the team saved on validation windows as training went on, and whether each policy's mean JCT
 is lower or higher than the prior's, or a tie.`),
 		Example: "  clustergym quickstart\n  clustergym quickstart --dir runs/mine --updates 20",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.fresh = !cmd.Flags().Changed("dir")
-			return runQuickstart(cmd.Context(), a, opts)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.dir, "dir", quickstartDir, "folder for all files; by default one that is not in use")
-	f.BoolVar(&opts.force, "force", false, "replace what an earlier quickstart left in the folder")
-	f.IntVar(&opts.updates, "updates", quickstartUpdates, "how many updates to train")
-	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
-	return cmd
+	}, runQuickstart)
 }
 
 // quickstarted is the result of quickstart.
@@ -80,7 +59,7 @@ type quickstarted struct {
 	Plan      *plan      `json:"plan"`
 }
 
-func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
+func runQuickstart(ctx context.Context, a *app, opts *quickstartOptions, _ []string) error {
 	dir, err := opts.room()
 	if err != nil {
 		return err
@@ -88,35 +67,33 @@ func runQuickstart(ctx context.Context, a *app, opts quickstartOptions) error {
 	var result quickstarted
 	at := func(name string) string { return filepath.Join(dir, name) }
 
-	words := []string{"train", "--scenario", quickstartScenario, "--updates", strconv.Itoa(opts.updates)}
+	words := []string{"train", "--scenario", quickstartScenario, "--updates", strconv.Itoa(opts.Updates)}
 	for _, set := range quickstartSets {
 		words = append(words, "--set", set)
 	}
 	a.Say("1/4 train: %s", next(append(words, "--dir", dir)...))
-	result.Trained, err = trainRun(ctx, a, trainOptions{
-		scenario: flags.Scenario{
-			Name: quickstartScenario, Sets: append(slices.Clone(quickstartSets), "train.updates="+strconv.Itoa(opts.updates)),
-		},
-		dir: dir, cores: opts.cores,
+	result.Trained, err = trainRun(ctx, a, &trainOptions{
+		Scenario: quickstartScenario, Sets: append(slices.Clone(quickstartSets), "train.updates="+strconv.Itoa(opts.Updates)),
+		Dir: dir, Cores: opts.Cores,
 	})
 	if err != nil {
 		return err
 	}
 	if result.Trained.Stopped {
-		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", result.Trained.Updates, opts.updates))
+		return cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after update %d of %d", result.Trained.Updates, opts.Updates))
 	}
 
 	a.Say("\n2/4 export: %s", next("export", "--run", dir, "--name", "learned"))
-	if result.Exported, err = exportRun(a, exportOptions{run: dir, name: "learned"}); err != nil {
+	if result.Exported, err = exportRun(a, &exportOptions{Run: dir, Name: "learned"}); err != nil {
 		return err
 	}
 	policies := append(strings.Split(quickstartRivals, ","), policy.Prior, result.Exported.Out)
 
 	a.Say("\n3/4 compare: %s", next("eval", "--scenario", quickstartScenario, "--policies", strings.Join(policies, ","),
 		"--baseline", policy.Prior))
-	result.Evaluated, err = evaluate(ctx, a, evalOptions{
-		scenarios: []string{quickstartScenario}, policies: policies, baseline: policy.Prior,
-		split: string(scenario.Test), cores: opts.cores, out: at("report"), figures: []string{"svg"},
+	result.Evaluated, err = evaluate(ctx, a, &evalOptions{
+		Scenarios: []string{quickstartScenario}, Policies: policies, Baseline: policy.Prior,
+		Split: string(scenario.Test), Cores: opts.Cores, Out: at("report"), Figures: []string{"svg"},
 	})
 	if err != nil {
 		return err
@@ -165,45 +142,17 @@ func (q *quickstarted) print(a *app) error {
 	return nil
 }
 
-// room returns a folder that contains no files of a quickstart. With --force it first deletes such files.
+// room returns a folder that contains no run.
 func (o *quickstartOptions) room() (string, error) {
-	made := []string{"run.yaml", "metrics.jsonl", "timing.jsonl", "checkpoints", "policy", "report", "cluster.json"}
-	if o.force {
-		release, err := folderlock.Acquire(o.dir) // fails if a run is writing there
-		if errors.Is(err, fs.ErrNotExist) {
-			return o.dir, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		defer release()
-		events, err := filepath.Glob(filepath.Join(o.dir, tbevent.Prefix+"*"))
-		if err != nil {
-			return "", err
-		}
-		for _, path := range events {
-			made = append(made, filepath.Base(path))
-		}
-		for _, name := range made {
-			if err := os.RemoveAll(filepath.Join(o.dir, name)); err != nil {
-				return "", fmt.Errorf("clear %s: %w", o.dir, err)
-			}
-		}
-		return o.dir, nil
+	if o.Dir != "" && isRun(o.Dir) {
+		return "", fmt.Errorf("%s holds a run already: name another --dir", o.Dir)
 	}
-	for n := 1; ; n++ {
-		dir := o.dir
-		if n > 1 {
-			dir = fmt.Sprintf("%s-%d", o.dir, n)
-		}
-		_, err := os.Lstat(filepath.Join(dir, made[0]))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return dir, nil
-		case err != nil:
-			return "", err
-		case !o.fresh:
-			return "", fmt.Errorf("%s holds a run already: name another --dir, or --force to replace it", dir)
-		}
+	if o.Dir != "" {
+		return o.Dir, nil
 	}
+	dir := filepath.Join("runs", "quickstart")
+	for n := 2; isRun(dir); n++ {
+		dir = filepath.Join("runs", fmt.Sprintf("quickstart-%d", n))
+	}
+	return dir, nil
 }

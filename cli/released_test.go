@@ -111,7 +111,7 @@ func TestRecipes(t *testing.T) {
 	}{
 		{"checkpoints/released/recipe.yaml", 3, 0}, {"docs/recipes/wide.yaml", 1, 62},
 	} {
-		opts := trainOptions{config: "../" + r.path}
+		opts := trainOptions{Config: "../" + r.path}
 		all, settings, _, err := opts.load(&app{})
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ size.`),
 		},
 	}
 	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
-	opts.drawing.addFlags(cmd)
+	cmdline.Bind(cmd, &opts.drawing, words)
 	return cmd
 }
 

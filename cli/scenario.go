@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/cli/flags"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
@@ -20,10 +22,13 @@ built in, or a YAML file; docs/scenarios.md describes every key.`,
 		newScenarioLsCmd(a), newScenarioDescribeCmd(a), newScenarioValidateCmd(a))
 }
 
+type describeOptions struct {
+	Sets    []string `flag:"set" keys:"scenariokeys" help:"change the scenario: key=value, such as cluster.servers=16; repeatable"`
+	Measure bool     `flag:"measure" help:"play the test windows under sjfskip and print the share of the mean JCT that jobs wait"`
+}
+
 func newScenarioDescribeCmd(a *app) *cobra.Command {
-	var opts flags.Scenario
-	var measure bool
-	cmd := &cobra.Command{
+	return newCommand(a, &describeOptions{}, &cobra.Command{
 		Use:   "describe NAME",
 		Short: "Show a scenario's card: all its values, what is real and what is assumed, and its workload",
 		Long: cmdline.Long(`
@@ -33,20 +38,8 @@ the test windows under sjfskip and adds the share of the mean JCT that jobs wait
 		Example: `  clustergym scenario describe embedded-small-v1 --measure
   clustergym scenario describe my.yaml --set cluster.servers=16`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeScenarios,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Name = args[0]
-			return runScenarioDescribe(cmd.Context(), a, opts, measure)
-		},
-	}
-	opts.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable", flags.ScenarioKeys)
-	cmd.Flags().BoolVar(&measure, "measure", false,
-		"play the test windows under sjfskip and print the share of the mean JCT that jobs wait")
-	return cmd
-}
-
-func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return scenario.All(), cobra.ShellCompDirectiveDefault
+		ValidArgsFunction: completeArgs(scenario.All),
+	}, runScenarioDescribe)
 }
 
 // described is a scenario's description and its YAML.
@@ -56,8 +49,8 @@ type described struct {
 	CPUOnly int    `json:"cpu_only_rows"`
 }
 
-func runScenarioDescribe(ctx context.Context, a *app, opts flags.Scenario, measure bool) error {
-	s, err := opts.Load()
+func runScenarioDescribe(ctx context.Context, a *app, opts *describeOptions, args []string) error {
+	s, err := (&flags.Scenario{Name: args[0], Sets: opts.Sets}).Load()
 	if err != nil {
 		return err
 	}
@@ -71,11 +64,18 @@ func runScenarioDescribe(ctx context.Context, a *app, opts flags.Scenario, measu
 	}
 	read := src.Report()
 	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: read.CPUOnly()}
-	if measure {
+	if opts.Measure {
 		bar := progress.New(a.Talk, progress.Options{
 			Quiet: a.Quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",
 		})
-		d.Queueing, err = measureQueueing(ctx, src, func(n int) { bar.Set(int64(n)) })
+		create := func() cluster.Scheduler {
+			sched, err := baselines.New("sjfskip")
+			if err != nil {
+				panic("clustergym: " + err.Error())
+			}
+			return sched
+		}
+		d.Queueing, err = src.Queueing(ctx, scenario.Test, s.Seeds[0], create, func(n int) { bar.Set(int64(n)) })
 		bar.Finish()
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func runScenarioDescribe(ctx context.Context, a *app, opts flags.Scenario, measu
 }
 
 func newScenarioValidateCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return newCommand(a, &none{}, &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check scenario files",
 		Long: cmdline.Long(`
@@ -104,13 +104,11 @@ one line per scenario.`,
 			cmdline.CodeSomeFailed),
 		Example:           "  clustergym scenario validate scenarios/*.yaml",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeScenarios,
-		RunE:              func(_ *cobra.Command, args []string) error { return runScenarioValidate(a, args) },
-	}
-	return cmd
+		ValidArgsFunction: completeArgs(scenario.All),
+	}, runScenarioValidate)
 }
 
-func runScenarioValidate(a *app, names []string) error {
+func runScenarioValidate(_ context.Context, a *app, _ *none, names []string) error {
 	type line struct {
 		Scenario string `json:"scenario"`
 		Error    string `json:"error,omitempty"`

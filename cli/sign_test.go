@@ -48,7 +48,8 @@ func TestSignedPolicies(t *testing.T) {
 	contains(t, must(t, append(plan, policy)...).out, "signed at")
 	must(t, append(plan, "released")...)
 
-	url, said, end := serving(t, "--policy", policy, "--verify-key", public, "--poll", "10ms")
+	pollSoon(t)
+	url, said, end := serving(t, "--policy", policy, "--verify-key", public)
 	wait := func(part string) {
 		t.Helper()
 		for !strings.Contains(said.String(), part) {

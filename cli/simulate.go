@@ -25,30 +25,30 @@ import (
 )
 
 type simulateOptions struct {
-	trace     string
-	read      flags.Trace
-	cluster   scenario.Cluster
-	policy    string
-	physics   string
-	overhead  time.Duration
-	restart   string
-	estimates trace.Estimates
-	oversize  string
-	horizon   time.Duration
-	seed      uint64
-	jobsOut   string
-	logOut    string
-	drawing   drawOptions
+	File string `flag:"trace" required:"true" file:"csv,gz,swf" help:"CSV file of jobs, plain or gzip; - for standard input"`
+	flags.Trace
+	Servers   int           `flag:"servers" required:"true" help:"number of servers"`
+	GPUs      int           `flag:"gpus-per-server" required:"true" help:"GPUs of each server"`
+	Policy    string        `flag:"policy" required:"true" complete:"policy" help:"the policy: a baseline (see baselines), released, or the folder of a policy or run"`
+	Physics   string        `flag:"physics" default:"ideal" complete:"physics" help:"performance model: ideal, or inter-server(P), up to 1+P times slower on several servers"`
+	Overhead  time.Duration `flag:"preempt-overhead" min:"0" help:"time for which a restarted job holds its GPUs without progress"`
+	Restart   string        `flag:"restart" default:"checkpoint" of:"restart" help:"what a preempted job keeps: its work (checkpoint) or nothing (scratch)"`
+	Estimates string        `flag:"estimates" default:"oracle" of:"estimates" help:"the policy's estimates of run times: oracle (true) or none"`
+	Oversize  string        `flag:"oversize" default:"error" of:"oversize" help:"what to do with jobs that can never fit the cluster: error, drop or clamp"`
+	Seed      uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
+	JobsOut   string        `flag:"jobs-out" help:"write a CSV row for every job to this file"`
+	LogOut    string        `flag:"log-out" help:"write the event log to this file, compressed if the name ends in .gz"`
+	Drawing   drawOptions
 }
 
 func newSimulateCmd(a *app) *cobra.Command {
-	var opts simulateOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &simulateOptions{}, &cobra.Command{
 		Use:   "simulate --trace FILE --servers N --gpus-per-server K --policy P",
 		Short: "Play a trace on a cluster under one policy",
 		Long: cmdline.Long(`
 Plays every job of a trace on a cluster of equal servers under one policy and prints the metrics. Equal command lines give
-the same schedule, byte for byte.
+the same schedule, byte for byte. A scenario says more of a cluster, such as CPU cores and memory, and what schedulers are told:
+see eval.
 
 The command writes only the files of --jobs-out, --log-out and --gantt. --jobs-out writes a row for every job, on
 the trace's own clock: job_id,submit_s,start_s,end_s,jct_s. If an id begins like a formula, with =, +, - or @, and is not a
@@ -60,43 +60,8 @@ with --json.`,
   clustergym simulate --trace venus.csv.gz --format helios --servers 32 --gpus-per-server 8 --policy las \
       --preempt-overhead 60s --jobs-out jobs.csv --gantt las.svg --json
   clustergym simulate --trace jobs.csv --servers 2 --gpus-per-server 8 --policy srtf --show`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSimulate(cmd.Context(), a, opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
-	opts.read.Add(cmd)
-	f.IntVar(&opts.cluster.Servers, "servers", 0, "number of servers")
-	f.IntVar(&opts.cluster.GPUsPerServer, "gpus-per-server", 0, "GPUs of each server")
-	f.IntVar(&opts.cluster.CPUsPerServer, "cpus-per-server", 0, "CPU cores of each server, 0: not modelled")
-	f.IntVar(&opts.cluster.MemGiBPerServer, "mem-gib-per-server", 0, "GiB of memory of each server, 0: not modelled")
-	f.StringVar(&opts.policy, "policy", "", "the policy: a baseline (see baselines ls), released, or the folder of a policy or run")
-	f.StringVar(&opts.physics, "physics", "ideal",
-		"performance model: ideal, or inter-server(P), up to 1+P times slower on several servers")
-	f.DurationVar(&opts.overhead, "preempt-overhead", 0, "time for which a restarted job holds its GPUs without progress")
-	f.StringVar(&opts.restart, "restart", "checkpoint", "what a preempted job keeps: its work (checkpoint) or nothing (scratch)")
-	f.StringVar((*string)(&opts.estimates.Kind), "estimates", "oracle",
-		"the policy's estimates of run times: oracle (true), noisy or none")
-	f.Float64Var(&opts.estimates.Sigma, "sigma", 0, "noisy estimates: standard deviation of the error's logarithm")
-	f.StringVar(&opts.oversize, "oversize", "error", "what to do with jobs that can never fit the cluster: error, drop or clamp")
-	f.DurationVar(&opts.horizon, "horizon", 0, "end the episode at this time of the trace, 0 for never")
-	f.Uint64Var(&opts.seed, "seed", 1, "seed of noisy estimates and of policies that draw random numbers")
-	f.StringVar(&opts.jobsOut, "jobs-out", "", "write a CSV row for every job to this file")
-	f.StringVar(&opts.logOut, "log-out", "", "write the event log to this file, compressed if the name ends in .gz")
-	opts.drawing.addFlags(cmd)
-	cmdline.Require(cmd, "trace", "servers", "gpus-per-server", "policy")
-	cmdline.Complete(cmd, "policy", policy.Names)
-	cmdline.Complete(cmd, "physics", func() []string { return []string{"ideal", "inter-server(0.5)"} })
-	cmdline.Complete(cmd, "restart", func() []string { return restarts })
-	cmdline.Complete(cmd, "estimates", flags.EstimateKinds)
-	cmdline.Complete(cmd, "oversize", func() []string { return oversizeModes })
-	return cmd
+	}, runSimulate)
 }
-
-var (
-	restarts      = []string{string(scenario.FromCheckpoint), string(scenario.FromScratch)}
-	oversizeModes = []string{string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)}
-)
 
 // simulation is the result of simulate. Times are in seconds.
 type simulation struct {
@@ -109,47 +74,23 @@ type simulation struct {
 	CPU      float64 `json:"cpu_s"` // time of the simulation alone
 }
 
-func (o *simulateOptions) validate() error {
-	if err := cmdline.OneOf("restart", o.restart, restarts...); err != nil {
-		return err
-	}
-	if err := cmdline.OneOf("estimates", string(o.estimates.Kind), flags.EstimateKinds()...); err != nil {
-		return err
-	}
-	if err := cmdline.OneOf("oversize", o.oversize, oversizeModes...); err != nil {
-		return err
-	}
-	if o.cluster.Servers < 1 || o.cluster.GPUsPerServer < 1 || o.cluster.CPUsPerServer < 0 || o.cluster.MemGiBPerServer < 0 {
-		return cmdline.Usage("a cluster of %d servers with %d GPUs, %d cores and %d GiB each: want at least 1 server and 1 GPU",
-			o.cluster.Servers, o.cluster.GPUsPerServer, o.cluster.CPUsPerServer, o.cluster.MemGiBPerServer)
-	}
-	if o.overhead < 0 || o.horizon < 0 {
-		return cmdline.Usage("--preempt-overhead %v and --horizon %v: want 0 or more", o.overhead, o.horizon)
-	}
-	if err := o.estimates.Validate(); err != nil {
-		return cmdline.Usage("--sigma: %w", err)
-	}
-	return nil
-}
-
 // config returns the configuration of the simulator.
 func (o *simulateOptions) config() (sim.Config, error) {
-	model, err := physics.Parse(o.physics)
+	if o.Servers < 1 || o.GPUs < 1 {
+		return sim.Config{}, cmdline.Usage("a cluster of %d servers with %d GPUs each: want at least 1 server and 1 GPU", o.Servers, o.GPUs)
+	}
+	model, err := physics.Parse(o.Physics)
 	if err != nil {
 		return sim.Config{}, cmdline.Usage("--physics: %w", err)
 	}
-	restart := sim.Pause(o.overhead)
-	restart.FromScratch = o.restart == string(scenario.FromScratch)
-	return sim.Config{
-		Cluster: o.cluster.Spec(), Physics: model, Restart: restart, Horizon: o.horizon,
-	}, nil
+	restart := sim.Pause(o.Overhead)
+	restart.FromScratch = o.Restart == string(scenario.FromScratch)
+	cluster := scenario.Cluster{Servers: o.Servers, GPUsPerServer: o.GPUs}
+	return sim.Config{Cluster: cluster.Spec(), Physics: model, Restart: restart}, nil
 }
 
-func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
-	if err := opts.validate(); err != nil {
-		return err
-	}
-	if err := opts.drawing.validate(a); err != nil {
+func runSimulate(ctx context.Context, a *app, opts *simulateOptions, _ []string) error {
+	if err := opts.Drawing.validate(a); err != nil {
 		return err
 	}
 	cfg, err := opts.config()
@@ -159,38 +100,53 @@ func runSimulate(ctx context.Context, a *app, opts simulateOptions) error {
 	if err := cfg.Cluster.Validate(); err != nil {
 		return cmdline.Usage("%w", err)
 	}
-	policy, err := a.findPolicy(opts.policy)
+	policy, err := a.findPolicy(opts.Policy)
 	if err != nil {
 		return err
 	}
 	defer limitMemory()()
-	w, err := opts.read.Read(ctx, opts.trace, a.In, a.Say)
+	w, err := opts.Read(ctx, opts.File, a.In, a.Say)
 	if err != nil {
 		return err
 	}
-	jobs, oversize, err := fitCluster(a, w, cfg.Cluster, trace.OversizeMode(opts.oversize))
+	jobs, oversize, err := fitCluster(a, w, cfg.Cluster, trace.OversizeMode(opts.Oversize))
 	if err != nil {
 		return err
 	}
-	if err := opts.estimates.Apply(jobs, rng.Stream(opts.seed, "simulate", "estimates")); err != nil {
+	told := trace.Estimates{Kind: trace.EstimateKind(opts.Estimates)}
+	if err := told.Apply(jobs, rng.Stream(opts.Seed, "simulate", "estimates")); err != nil {
 		return err
 	}
 	result := simulation{
-		Policy: policy.Name, Trace: opts.trace, Oversize: oversize, CPUOnly: w.Report.CPUOnly(), BadRows: w.Report.Bad,
+		Policy: policy.Name, Trace: opts.File, Oversize: oversize, CPUOnly: w.Report.CPUOnly(), BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "simulate", Unit: "jobs"})
-	done, err := simulate(ctx, cfg, jobs, *policy, opts.seed, opts.needsLog(), func(finished int) { bar.Set(int64(finished)) })
+	done, err := simulate(ctx, cfg, jobs, *policy, opts.Seed, opts.LogOut != "" || opts.Drawing != drawOptions{}, func(finished int) { bar.Set(int64(finished)) })
 	bar.Finish()
 	if err != nil {
 		return err
 	}
 	result.Metrics, result.CPU = done.meter.Metrics(), done.cpu.Seconds()
 	result.Refused = done.refused
-	if err := opts.save(a, done.meter.Rows(), &done.log); err != nil {
+	if opts.JobsOut != "" {
+		if err := a.Write(opts.JobsOut, func(w io.Writer) error { return eval.WriteJobs(w, done.meter.Rows()) }); err != nil {
+			return err
+		}
+	}
+	if opts.LogOut != "" {
+		if err := a.Write(opts.LogOut, done.log.Write); err != nil {
+			return err
+		}
+	}
+	if err := opts.Drawing.draw(a, &done.log); err != nil {
 		return err
 	}
-	return result.print(a)
+	if result.Truncated != "" {
+		a.Say("cut off with %d of %d jobs unfinished: %s", result.Jobs-result.Finished, result.Jobs, result.Truncated)
+	}
+	rows := append([][]string{{"policy", result.Policy}}, metricRows(&result.Metrics)...)
+	return a.Print(&result, append(rows, []string{"CPU time", fmt.Sprintf("%.3g s", result.CPU)}))
 }
 
 // softMemory is the heap size in bytes above which simulate collects garbage more often, so that a million jobs fit in 700 MiB
@@ -253,38 +209,6 @@ func simulate(
 	meter.Follow()
 	done.log = *log // a copy, which does not keep the episode's state in memory
 	return done, nil
-}
-
-// needsLog reports whether a file or chart that the user asked for shows the event log.
-func (o *simulateOptions) needsLog() bool { return o.logOut != "" || o.drawing != drawOptions{} }
-
-func (o *simulateOptions) save(a *app, rows []eval.Row, log *sim.Log) error {
-	for _, f := range []struct {
-		path string
-		fill func(w io.Writer) error
-	}{
-		{o.jobsOut, func(w io.Writer) error { return eval.WriteJobs(w, rows) }},
-		{o.logOut, log.Write},
-	} {
-		if f.path == "" {
-			continue
-		}
-		if err := a.Write(f.path, f.fill); err != nil {
-			return err
-		}
-	}
-	return o.drawing.draw(a, log)
-}
-
-func (s *simulation) print(a *app) error {
-	if s.Truncated != "" {
-		a.Say("cut off with %d of %d jobs unfinished: %s", s.Jobs-s.Finished, s.Jobs, s.Truncated)
-	}
-	if a.JSON {
-		return a.PrintJSON(s)
-	}
-	rows := append([][]string{{"policy", s.Policy}}, metricRows(&s.Metrics)...)
-	return a.PrintRows(append(rows, []string{"CPU time", fmt.Sprintf("%.3g s", s.CPU)}))
 }
 
 // metricRows formats the metrics of one episode for people.

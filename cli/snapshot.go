@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -22,33 +23,24 @@ nodes, pods and jobs.`,
 		newSnapshotKubectlCmd(a), newSnapshotSlurmCmd(a))
 }
 
+// largestInput is the size in bytes of the largest file that is read.
+const largestInput = 256 << 20
+
 // intakeFlags are the flags of all commands that make snapshots.
 type intakeFlags struct {
-	now      string
-	zero     string
-	maxBytes int64
-	unread   bool
-}
-
-func (o *intakeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.now, "now", "", "when the input was printed, such as 2026-11-24T08:00:00Z (default the present)")
-	cmd.Flags().StringVar(&o.zero, "zero", "", "instant from which times count, such as 2026-01-01T00:00:00Z; the same in all"+
-		" snapshots for a server that learns (default the submission of the oldest job)")
-	cmd.Flags().Int64Var(&o.maxBytes, "max-bytes", 256<<20, "largest file to read, in bytes")
-	cmd.Flags().BoolVar(&o.unread, "allow-unread", false, "go on although a running job cannot be read: it then holds its nodes")
+	Now    string `flag:"now" help:"when the input was printed, such as 2026-11-24T08:00:00Z (default the present)"`
+	Zero   string `flag:"zero" help:"instant from which times count, such as 2026-01-01T00:00:00Z; the same in all snapshots for a server that learns (default the submission of the oldest job)"`
+	Unread bool   `flag:"allow-unread" help:"go on although a running job cannot be read: it then holds its nodes"`
 }
 
 func (o *intakeFlags) clock() (c intake.Clock, err error) {
-	if o.maxBytes < 1 {
-		return c, cmdline.Usage("--max-bytes %d: want at least 1", o.maxBytes)
-	}
-	if o.now == "" {
+	if o.Now == "" {
 		c.Now = time.Now()
-	} else if c.Now, err = clockFlag("--now", o.now); err != nil {
+	} else if c.Now, err = clockFlag("--now", o.Now); err != nil {
 		return c, err
 	}
-	if o.zero != "" {
-		c.Zero, err = clockFlag("--zero", o.zero)
+	if o.Zero != "" {
+		c.Zero, err = clockFlag("--zero", o.Zero)
 	}
 	return c, err
 }
@@ -64,12 +56,13 @@ func clockFlag(name, text string) (time.Time, error) {
 
 type kubectlOptions struct {
 	intakeFlags
-	gpu, kind, rack string
+	GPU  string `flag:"gpu" default:"nvidia.com/gpu" help:"resource that counts GPUs"`
+	Kind string `flag:"gpu-label" default:"nvidia.com/gpu.product" help:"label of nodes with the type of their GPUs"`
+	Rack string `flag:"rack-label" help:"label of nodes with their rack, such as topology.kubernetes.io/rack"`
 }
 
 func newSnapshotKubectlCmd(a *app) *cobra.Command {
-	var opts kubectlOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &kubectlOptions{}, &cobra.Command{
 		Use:   "kubectl [FILE]...",
 		Short: "Make a snapshot of what kubectl get prints",
 		Long: cmdline.Long(`
@@ -95,17 +88,10 @@ Warnings on standard error say what the snapshot cannot represent: one line for 
   kubectl get nodes,pods,clusterqueues,localqueues,resourceflavors,workloads -A -o json > objects.json
   clustergym snapshot kubectl objects.json > cluster.json
   clustergym snapshot kubectl --gpu amd.com/gpu --gpu-label amd.com/gpu.product-name cluster-dump.json > cluster.json`,
-		RunE: func(_ *cobra.Command, args []string) error { return runSnapshotKubectl(a, opts, args) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.gpu, "gpu", "nvidia.com/gpu", "resource that counts GPUs")
-	f.StringVar(&opts.kind, "gpu-label", "nvidia.com/gpu.product", "label of nodes with the type of their GPUs")
-	f.StringVar(&opts.rack, "rack-label", "", "label of nodes with their rack, such as topology.kubernetes.io/rack")
-	opts.add(cmd)
-	return cmd
+	}, runSnapshotKubectl)
 }
 
-func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
+func runSnapshotKubectl(_ context.Context, a *app, opts *kubectlOptions, paths []string) error {
 	clock, err := opts.clock()
 	if err != nil {
 		return err
@@ -119,7 +105,7 @@ func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
 	}
 	defer done()
 	from := intake.Kubectl{
-		GPU: opts.gpu, TypeLabel: opts.kind, RackLabel: opts.rack, AllowUnread: opts.unread, MaxBytes: opts.maxBytes, Clock: clock,
+		GPU: opts.GPU, TypeLabel: opts.Kind, RackLabel: opts.Rack, AllowUnread: opts.Unread, MaxBytes: largestInput, Clock: clock,
 	}
 	result, err := from.Read(files...)
 	if err != nil {
@@ -130,13 +116,13 @@ func runSnapshotKubectl(a *app, opts kubectlOptions, paths []string) error {
 
 type slurmOptions struct {
 	intakeFlags
-	nodes, jobs string
-	limit       bool
+	Nodes string `flag:"nodes" required:"true" help:"file of the nodes; - for standard input"`
+	Jobs  string `flag:"jobs" required:"true" help:"file of the jobs; - for standard input"`
+	Limit bool   `flag:"limit-as-estimate" help:"take the time limit of a job as its estimate"`
 }
 
 func newSnapshotSlurmCmd(a *app) *cobra.Command {
-	var opts slurmOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &slurmOptions{}, &cobra.Command{
 		Use:   "slurm --nodes nodes.json --jobs squeue.json",
 		Short: "Make a snapshot of what scontrol and squeue print",
 		Long: cmdline.Long(`
@@ -159,29 +145,20 @@ Warnings on standard error say what the snapshot cannot represent: one line for 
 		Example: `  scontrol show nodes --json > nodes.json
   squeue --json > squeue.json
   clustergym snapshot slurm --nodes nodes.json --jobs squeue.json > cluster.json`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runSnapshotSlurm(a, opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.nodes, "nodes", "", "file of the nodes; - for standard input")
-	f.StringVar(&opts.jobs, "jobs", "", "file of the jobs; - for standard input")
-	f.BoolVar(&opts.limit, "limit-as-estimate", false, "take the time limit of a job as its estimate")
-	opts.add(cmd)
-	cmdline.Require(cmd, "nodes", "jobs")
-	return cmd
+	}, runSnapshotSlurm)
 }
 
-func runSnapshotSlurm(a *app, opts slurmOptions) error {
+func runSnapshotSlurm(_ context.Context, a *app, opts *slurmOptions, _ []string) error {
 	clock, err := opts.clock()
 	if err != nil {
 		return err
 	}
-	files, done, err := openAll(a, opts.nodes, opts.jobs)
+	files, done, err := openAll(a, opts.Nodes, opts.Jobs)
 	if err != nil {
 		return err
 	}
 	defer done()
-	from := intake.Slurm{LimitAsEstimate: opts.limit, AllowUnread: opts.unread, MaxBytes: opts.maxBytes, Clock: clock}
+	from := intake.Slurm{LimitAsEstimate: opts.Limit, AllowUnread: opts.Unread, MaxBytes: largestInput, Clock: clock}
 	result, err := from.Read(files[0], files[1])
 	if err != nil {
 		return err

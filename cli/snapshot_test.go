@@ -59,8 +59,6 @@ func TestSnapshotRefusesWhatItCannotRead(t *testing.T) {
 			cmdline.CodeError, "oldest job"},
 		{[]string{"kubectl", lost}, cmdline.CodeError, "want it, or --allow-unread"},
 		{[]string{"kubectl", "--allow-unread", lost}, cmdline.CodeOK, "without spec.nodeName, left out: the GPUs that they hold count as free: "},
-		{[]string{"kubectl", "--max-bytes", "0", nodes}, cmdline.CodeUsage, "--max-bytes"},
-		{[]string{"kubectl", "--max-bytes", "99", nodes}, cmdline.CodeError, nodes + ": more than 99 bytes"},
 		{[]string{"slurm", "--nodes", nodes}, cmdline.CodeUsage, "jobs"},
 		{[]string{"slurm", "--nodes", "-", "--jobs", "-"}, cmdline.CodeUsage, "one file only"},
 		{[]string{"slurm", "--nodes", nodes, "--jobs", unread}, cmdline.CodeError, "1 running job cannot be read, for example job 1001: it has no nodes"},

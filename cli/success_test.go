@@ -141,9 +141,6 @@ func TestSimulateObeysItsOptions(t *testing.T) {
 	if r := result("--policy", "fifo"); r.Oversize != 1 || r.Jobs != 2 {
 		t.Errorf("%d jobs and %d dropped, want 2 and 1", r.Jobs, r.Oversize)
 	}
-	if r := result("--policy", "fifo", "--horizon", "500s"); r.Truncated == "" || r.Finished != 0 {
-		t.Errorf("cut off at 500 s: %q with %d finished, want a reason and 0", r.Truncated, r.Finished)
-	}
 }
 
 func TestTracesConvertAndComeBack(t *testing.T) {
@@ -174,17 +171,17 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 	if s := command(t, "scenario", "validate", again, "nothing-v1"); s.code != cmdline.CodeSomeFailed {
 		t.Errorf("one of two scenarios is wrong: exit code %d, want %d", s.code, cmdline.CodeSomeFailed)
 	}
-	contains(t, must(t, "baselines", "ls").out, "sjfskip", "las", "yes")
-	contains(t, must(t, "baselines", "describe", "sjfhold").out, "times=5", "values: 0 to 1e+06", "EASY", "takes +menu: yes")
-	contains(t, must(t, "baselines", "describe", "+loan").out, "inference pool")
-	contains(t, must(t, "baselines", "describe", "+move").out, "running jobs move", "saves=30m0s")
+	contains(t, must(t, "baselines").out, "sjfskip", "las", "yes")
+	contains(t, must(t, "baselines", "sjfhold").out, "times=5", "values: 0 to 1e+06", "EASY", "takes +menu: yes")
+	contains(t, must(t, "baselines", "+loan").out, "inference pool")
+	contains(t, must(t, "baselines", "+move").out, "running jobs move", "saves=30m0s")
 	contains(t, must(t, "eval", "-s", "embedded-small-v1", "-p", "near=sjfhold:times=2,sjfhold:times=9", "--windows", "1",
 		"--seeds", "1", "--out", t.TempDir()).out, "near", "sjfhold:times=9")
 	contains(t, must(t, "env", "describe", "-s", "embedded-small-v1").out, "8 agents", "from 0 to 8", "the prior, srsf+menu+move,", "all servers",
 		"gather", "let a gang wait for fewer servers", "free_gpus", "others_gpu_time", "next_end", "0 to 1")
 	contains(t, must(t, "env", "describe", "-s", "embedded-small-v1", "--prior", "las", "--agree", "lead", "--window", "48").out,
 		"the prior, las,", "its lead server", "48 rows of jobs")
-	contains(t, must(t, "env", "check", "--toys").out, "short-first", "agree", "gather", "deterministic", "passed")
+	contains(t, must(t, "env", "check", "-s", "embedded-small-v1").out, "deterministic", "passed")
 }
 
 func TestPlanSaysWhatWhereAndWhy(t *testing.T) {

@@ -86,7 +86,8 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
 	f.StringArrayVar(&opts.vary, "vary", nil, "a setting to vary, train.KEY=VALUE,VALUE,...; repeatable")
-	opts.scenario.AddSet(cmd, "change a setting of all runs: train.KEY=value or scenario.KEY=value; repeatable", trainKeys)
+	f.StringArrayVar(&opts.scenario.Sets, "set", nil, "change a setting of all runs: train.KEY=value or scenario.KEY=value; repeatable")
+	cmdline.CompleteKeys(cmd, "set", trainKeys)
 	f.StringVar(&opts.config, "config", "", "YAML file of the request")
 	f.Int("seeds", usual.Seeds, "how many runs each point has: the seeds train.seed and those after it")
 	f.Int("random", 0, "how many points to draw from the grid, 0 for all")
@@ -96,7 +97,7 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f.StringVar(&opts.dir, "dir", "", "folder of the sweep (default sweeps/SCENARIO)")
 	f.IntVar(&opts.parallel, "parallel", 1, "how many runs to train at a time; does not change the result")
 	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
-	opts.pool.addFlags(f, "labels and episodes of PPO")
+	cmdline.Bind(cmd, &opts.pool, words)
 	f.BoolVar(&opts.markdown, "markdown", false, "print the table as Markdown")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/train/sweep"
-	"github.com/google/go-cmp/cmp"
 )
 
 // tinySweep returns a command line for a sweep of two points and two seeds that takes about a second.

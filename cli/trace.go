@@ -25,8 +25,22 @@ If two formats share a header, --format selects one. docs/traces.md describes th
 		newTraceRecordCmd(a), newTraceFetchCmd(a))
 }
 
+// traceInput are the flags for reading a part of a trace.
+type traceInput struct {
+	flags.Trace
+	flags.Window
+}
+
+func (o *traceInput) workload(ctx context.Context, a *app, path string) (trace.Workload, error) {
+	w, err := o.Read(ctx, path, a.In, a.Say)
+	if err != nil {
+		return w, err
+	}
+	return o.Cut(w)
+}
+
 func newTraceLsCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	return newCommand(a, &none{}, &cobra.Command{
 		Use:   "ls [DIR]",
 		Short: "List the traces in a folder",
 		Long: cmdline.Long(`
@@ -34,17 +48,7 @@ Lists the files in and below DIR that can be read as traces, with the formats th
 folder traces in $` + scenario.SharedVariable + ` if that is set, else to the working folder.`),
 		Example: "  clustergym trace ls traces",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			dir := "."
-			if shared := os.Getenv(scenario.SharedVariable); shared != "" {
-				dir = filepath.Join(shared, "traces")
-			}
-			if len(args) == 1 {
-				dir = args[0]
-			}
-			return runTraceLs(a, dir)
-		},
-	}
+	}, runTraceLs)
 }
 
 // traceFile is one file of trace ls.
@@ -54,8 +58,15 @@ type traceFile struct {
 	Bytes   int64          `json:"bytes"`
 }
 
-func runTraceLs(a *app, dir string) error {
-	files := []traceFile{}
+func runTraceLs(_ context.Context, a *app, _ *none, args []string) error {
+	dir := "."
+	if shared := os.Getenv(scenario.SharedVariable); shared != "" {
+		dir = filepath.Join(shared, "traces")
+	}
+	if len(args) == 1 {
+		dir = args[0]
+	}
+	files, rows := []traceFile{}, [][]string{{"trace", "format", "bytes"}}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -67,53 +78,42 @@ func runTraceLs(a *app, dir string) error {
 		if err != nil {
 			return err
 		}
-		if formats := readableAs(path); len(formats) > 0 {
+		if formats, names := readableAs(path); len(formats) > 0 {
 			files = append(files, traceFile{path, formats, info.Size()})
+			rows = append(rows, []string{path, strings.Join(names, " or "), strconv.FormatInt(info.Size(), 10)})
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("list traces: %w", err)
 	}
-	if a.JSON {
-		return a.PrintJSON(files)
-	}
-	rows := [][]string{{"trace", "format", "bytes"}}
-	for _, f := range files {
-		names := make([]string, len(f.Formats))
-		for i, format := range f.Formats {
-			names[i] = string(format)
-		}
-		rows = append(rows, []string{f.Path, strings.Join(names, " or "), strconv.FormatInt(f.Bytes, 10)})
-	}
-	return a.PrintRows(rows)
+	return a.Print(files, rows)
 }
 
-// readableAs returns the trace formats that the header of a file fits.
-func readableAs(path string) []trace.Format {
-	var formats []trace.Format
+// readableAs returns the trace formats that the header of a file fits, and their names.
+func readableAs(path string) (formats []trace.Format, names []string) {
 	for _, f := range trace.Formats() {
 		r, err := trace.Open(path, trace.Options{Format: f})
 		if err == nil {
-			formats = append(formats, f)
+			formats, names = append(formats, f), append(names, string(f))
 			_ = r.Close() // only the header was read
 		}
 	}
-	return formats
+	return formats, names
 }
 
-const outHelp = "file to write, compressed if its name ends in .gz; - for standard output"
-
 type importOptions struct {
-	trace  string
-	read   flags.Trace
-	window flags.Window
-	out    string
+	traceInput
+	outOptions
+}
+
+// outOptions is the flag for a trace to write.
+type outOptions struct {
+	Out string `flag:"out,o" default:"-" help:"file to write, compressed if its name ends in .gz; - for standard output"`
 }
 
 func newTraceImportCmd(a *app) *cobra.Command {
-	var opts importOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &importOptions{}, &cobra.Command{
 		Use:   "import FILE",
 		Short: "Convert a trace to the native CSV format",
 		Long: cmdline.Long(`
@@ -125,26 +125,15 @@ leaves out and why, and what it takes for granted. Of a table in no known format
   clustergym trace import log.swf --columns num_gpu=processors -o jobs.csv
   clustergym trace import philly.csv.gz --count 20000 -o - | head`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.trace = args[0]
-			return runTraceImport(cmd.Context(), a, opts)
-		},
-	}
-	opts.read.Add(cmd)
-	opts.window.Add(cmd)
-	cmd.Flags().StringVarP(&opts.out, "out", "o", "-", outHelp)
-	return cmd
+	}, runTraceImport)
 }
 
-func runTraceImport(ctx context.Context, a *app, opts importOptions) error {
-	w, err := opts.read.Read(ctx, opts.trace, a.In, a.Say)
+func runTraceImport(ctx context.Context, a *app, opts *importOptions, args []string) error {
+	w, err := opts.workload(ctx, a, args[0])
 	if err != nil {
 		return err
 	}
-	if w, err = opts.window.Cut(w, a.Say); err != nil {
-		return err
-	}
-	return writeTrace(a, opts.out, w)
+	return writeTrace(a, opts.Out, w)
 }
 
 // traceWritten is the result of import and gen with --json.

@@ -16,13 +16,13 @@ import (
 )
 
 type fetchOptions struct {
-	to, site string
-	list     bool
+	To   string `flag:"to" help:"the shared folder (default $CLUSTERGYM_SHARED, or ../shared)"`
+	Site string `flag:"site" default:"https://raw.githubusercontent.com" help:"where the repositories are, for example a mirror"`
+	List bool   `flag:"list" help:"list the sets, and get nothing"`
 }
 
 func newTraceFetchCmd(a *app) *cobra.Command {
-	var opts fetchOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &fetchOptions{}, &cobra.Command{
 		Use:   "fetch [SET...]",
 		Short: "Get the public traces that scenarios and tables use",
 		Long: cmdline.Long(`
@@ -34,16 +34,9 @@ can be had, and where to put it.`),
 		Example: `  clustergym trace fetch --list
   clustergym trace fetch
   clustergym trace fetch helios-venus-2020-06 --to data`,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return setNames(), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runTraceFetch(cmd.Context(), a, opts, args) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.to, "to", "", "the shared folder (default $"+scenario.SharedVariable+", or ../shared)")
-	f.StringVar(&opts.site, "site", public.Site, "where the repositories are, for example a mirror")
-	f.BoolVar(&opts.list, "list", false, "list the sets, and get nothing")
-	return cmd
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeArgs(setNames),
+	}, runTraceFetch)
 }
 
 func setNames() []string {
@@ -63,23 +56,23 @@ type fetched struct {
 	Authors string `json:"authors"`
 }
 
-func runTraceFetch(ctx context.Context, a *app, opts fetchOptions, names []string) error {
+func runTraceFetch(ctx context.Context, a *app, opts *fetchOptions, names []string) error {
 	for _, name := range names {
 		if err := cmdline.OneOf("SET", name, setNames()...); err != nil {
 			return err
 		}
 	}
-	if opts.to == "" {
-		opts.to = scenario.SharedFolder()
+	if opts.To == "" {
+		opts.To = scenario.SharedFolder()
 	}
-	f := public.Fetcher{Site: opts.site, Said: func(line string) { a.Say("%s", line) }}
+	f := public.Fetcher{Site: opts.Site, Said: func(line string) { a.Say("%s", line) }}
 	var all []fetched
 	for _, set := range public.Sets() {
 		if len(names) > 0 && !slices.Contains(names, set.Folder) {
 			continue
 		}
-		if !opts.list {
-			if err := f.Set(ctx, opts.to, set); err != nil {
+		if !opts.List {
+			if err := f.Set(ctx, opts.To, set); err != nil {
 				return err
 			}
 		}
@@ -91,11 +84,11 @@ func runTraceFetch(ctx context.Context, a *app, opts fetchOptions, names []strin
 	for _, s := range all {
 		a.Printf("%s: %s\n  licence: %s; cite: %s\n  authors' data: %s\n", s.Set, s.About, s.Licence, s.Cite, s.Authors)
 	}
-	if !opts.list {
+	if !opts.List {
 		a.Printf("\n%s in %s/traces. Rows were cut as docs/data-sources.md says: say so when you publish results.\n",
-			phrase.Count(len(all), "set"), strings.TrimSuffix(opts.to, "/"))
-		if os.Getenv(scenario.SharedVariable) != opts.to && opts.to != "../shared" {
-			a.Printf("So that scenarios find them: export %s=%s\n", scenario.SharedVariable, quote(fmt.Sprint(opts.to)))
+			phrase.Count(len(all), "set"), strings.TrimSuffix(opts.To, "/"))
+		if os.Getenv(scenario.SharedVariable) != opts.To && opts.To != "../shared" {
+			a.Printf("So that scenarios find them: export %s=%s\n", scenario.SharedVariable, quote(fmt.Sprint(opts.To)))
 		}
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
@@ -20,17 +19,16 @@ func nativeWriter(jobs []trace.Job) func(io.Writer) error {
 }
 
 type genOptions struct {
-	params string
-	jobs   int
-	seed   uint64
-	load   float64
-	gpus   int
-	out    string
+	Params string  `flag:"params" default:"venus" complete:"workload" help:"the model: venus, philly, or a file that trace fit wrote"`
+	Jobs   int     `flag:"jobs" required:"true" help:"how many jobs to draw"`
+	Seed   uint64  `flag:"seed" default:"1" help:"seed of the draw"`
+	Load   float64 `flag:"load" help:"set the arrival rate so that the expected load of --gpus is this"`
+	GPUs   int     `flag:"gpus" help:"number of GPUs for --load"`
+	outOptions
 }
 
 func newTraceGenCmd(a *app) *cobra.Command {
-	var opts genOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &genOptions{}, &cobra.Command{
 		Use:   "gen --jobs N",
 		Short: "Generate a trace",
 		Long: cmdline.Long(`
@@ -38,37 +36,27 @@ Draws a workload from a fitted model (arrivals with daily cycle and bursts, gang
 recurring jobs) and writes it in the native format. Equal parameters and seed give equal bytes.`),
 		Example: `  clustergym trace gen --jobs 1000 --seed 7 -o jobs.csv
   clustergym trace gen --jobs 5000 --params philly --load 1.2 --gpus 64 -o busy.csv.gz`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runTraceGen(a, opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.params, "params", "venus", "the model: venus, philly, or a file that trace fit wrote")
-	f.IntVar(&opts.jobs, "jobs", 0, "how many jobs to draw")
-	f.Uint64Var(&opts.seed, "seed", 1, "seed of the draw")
-	f.Float64Var(&opts.load, "load", 0, "set the arrival rate so that the expected load of --gpus is this")
-	f.IntVar(&opts.gpus, "gpus", 0, "number of GPUs for --load")
-	f.StringVarP(&opts.out, "out", "o", "-", outHelp)
-	cmdline.Require(cmd, "jobs")
-	cmdline.Complete(cmd, "params", func() []string { return []string{"venus", "philly"} })
-	cmd.MarkFlagsRequiredTogether("load", "gpus")
-	return cmd
+	}, runTraceGen)
 }
 
-func runTraceGen(a *app, opts genOptions) error {
-	p, err := findParams(opts.params)
+func runTraceGen(_ context.Context, a *app, opts *genOptions, _ []string) error {
+	p, err := findParams(opts.Params)
 	if err != nil {
 		return err
 	}
-	if opts.load != 0 {
-		if p, err = p.WithLoad(opts.load, opts.gpus); err != nil {
+	if (opts.Load != 0) != (opts.GPUs != 0) {
+		return cmdline.Usage("--load %v --gpus %d: want both or neither", opts.Load, opts.GPUs)
+	}
+	if opts.Load != 0 {
+		if p, err = p.WithLoad(opts.Load, opts.GPUs); err != nil {
 			return err
 		}
 	}
-	w, err := trace.Generate(p, opts.jobs, opts.seed)
+	w, err := trace.Generate(p, opts.Jobs, opts.Seed)
 	if err != nil {
 		return err
 	}
-	return writeTrace(a, opts.out, w)
+	return writeTrace(a, opts.Out, w)
 }
 
 // findParams returns a workload model by its name or from a file.
@@ -83,17 +71,14 @@ func findParams(name string) (trace.Params, error) {
 }
 
 type fitOptions struct {
-	traces []string
-	read   flags.Trace
-	window flags.Window
-	name   string
-	source string
-	out    string
+	traceInput
+	Name   string `flag:"name" default:"fitted" help:"name of the workloads that these parameters generate"`
+	Source string `flag:"source" help:"source and licence of the traces; by default the files' names"`
+	Out    string `flag:"out,o" default:"-" help:"file to write; - for standard output"`
 }
 
 func newTraceFitCmd(a *app) *cobra.Command {
-	var opts fitOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &fitOptions{}, &cobra.Command{
 		Use:   "fit FILE...",
 		Short: "Fit the generator to traces",
 		Long: cmdline.Long(`
@@ -102,18 +87,7 @@ on standard error compares quantiles of the fitted durations with those of the t
 		Example: `  clustergym trace fit venus.csv.gz --format helios --name venus --source "Helios Venus, CC BY 4.0" -o venus.yaml
   clustergym trace fit philly.csv.gz --format philly-all --from 1152h --to 1392h -o -`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.traces = args
-			return runTraceFit(cmd.Context(), a, opts)
-		},
-	}
-	opts.read.Add(cmd)
-	opts.window.Add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&opts.name, "name", "fitted", "name of the workloads that these parameters generate")
-	f.StringVar(&opts.source, "source", "", "source and licence of the traces; by default the files' names")
-	f.StringVarP(&opts.out, "out", "o", "-", "file to write; - for standard output")
-	return cmd
+	}, runTraceFit)
 }
 
 // traceFit is the result of trace fit with --json, if the parameters go to a file.
@@ -133,15 +107,12 @@ type classFit struct {
 	KS         float64   `json:"ks"`       // largest distance of the two distribution functions
 }
 
-func runTraceFit(ctx context.Context, a *app, opts fitOptions) error {
+func runTraceFit(ctx context.Context, a *app, opts *fitOptions, traces []string) error {
 	var all []trace.Workload
 	var names []string
-	for _, path := range opts.traces {
-		w, err := opts.read.Read(ctx, path, a.In, a.Say)
+	for _, path := range traces {
+		w, err := opts.workload(ctx, a, path)
 		if err != nil {
-			return err
-		}
-		if w, err = opts.window.Cut(w, a.Say); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		all = append(all, w)
@@ -151,12 +122,12 @@ func runTraceFit(ctx context.Context, a *app, opts fitOptions) error {
 	if err != nil {
 		return err
 	}
-	p.Name, p.Source = opts.name, cmp.Or(opts.source, strings.Join(names, ", "))
-	if err := a.Write(opts.out, p.Write); err != nil {
+	p.Name, p.Source = opts.Name, cmp.Or(opts.Source, strings.Join(names, ", "))
+	if err := a.Write(opts.Out, p.Write); err != nil {
 		return err
 	}
-	if a.JSON && opts.out != "-" {
-		result := traceFit{Out: opts.out, Jobs: report.Jobs, Users: report.Users, Days: report.Days}
+	if a.JSON && opts.Out != "-" {
+		result := traceFit{Out: opts.Out, Jobs: report.Jobs, Users: report.Users, Days: report.Days}
 		for _, c := range report.Classes {
 			result.Classes = append(result.Classes, classFit(c))
 		}

@@ -16,14 +16,8 @@ import (
 	"github.com/clustergym/clustergym/serve/history"
 )
 
-type recordOptions struct {
-	logs []string
-	out  string
-}
-
 func newTraceRecordCmd(a *app) *cobra.Command {
-	var opts recordOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &outOptions{}, &cobra.Command{
 		Use:   "record LOG...",
 		Short: "Make a trace of the jobs in decision logs",
 		Long: cmdline.Long(`
@@ -39,13 +33,7 @@ record for much longer than jobs run. Times begin with the first submission. Dam
   clustergym trace record monday.jsonl tuesday.jsonl -o own.csv.gz
   clustergym trace stats own.csv`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.logs = args
-			return runTraceRecord(cmd.Context(), a, opts)
-		},
-	}
-	cmd.Flags().StringVarP(&opts.out, "out", "o", "-", outHelp)
-	return cmd
+	}, runTraceRecord)
 }
 
 // traceRecorded is the result of trace record.
@@ -56,12 +44,12 @@ type traceRecorded struct {
 	history.Counts
 }
 
-func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
+func runTraceRecord(ctx context.Context, a *app, opts *outOptions, logs []string) error {
 	var h history.History
-	r := traceRecorded{Out: opts.out}
+	r := traceRecorded{Out: opts.Out}
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Label: "record", Unit: "snapshots"})
 	defer bar.Finish()
-	for _, path := range opts.logs {
+	for _, path := range logs {
 		damaged, err := recordLog(ctx, a, path, &h, bar)
 		if err != nil {
 			return err
@@ -75,10 +63,10 @@ func runTraceRecord(ctx context.Context, a *app, opts recordOptions) error {
 		return fmt.Errorf("%d snapshots show no job that ran and ended, want at least one: %d jobs are still there",
 			r.Snapshots, r.Live)
 	}
-	if err := a.Write(opts.out, nativeWriter(jobs)); err != nil {
+	if err := a.Write(opts.Out, nativeWriter(jobs)); err != nil {
 		return err
 	}
-	if a.JSON && opts.out != "-" {
+	if a.JSON && opts.Out != "-" {
 		return a.PrintJSON(&r)
 	}
 	a.Say("%d jobs from %d snapshots", r.Jobs, r.Snapshots)

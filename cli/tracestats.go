@@ -8,22 +8,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
 type statsOptions struct {
-	trace  string
-	read   flags.Trace
-	window flags.Window
-	gpus   int
+	traceInput
+	GPUs int `flag:"gpus" min:"0" help:"print the load that the trace offers to this many GPUs"`
 }
 
 func newTraceStatsCmd(a *app) *cobra.Command {
-	var opts statsOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &statsOptions{}, &cobra.Command{
 		Use:   "stats FILE",
 		Short: "Describe a trace",
 		Long: cmdline.Long(`
@@ -32,15 +28,7 @@ also prints the load that the trace offers to this many GPUs.`),
 		Example: `  clustergym trace stats philly.csv.gz --gpus 545
   clustergym trace stats venus.csv.gz --format helios --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.trace = args[0]
-			return runTraceStats(cmd.Context(), a, opts)
-		},
-	}
-	opts.read.Add(cmd)
-	opts.window.Add(cmd)
-	cmd.Flags().IntVar(&opts.gpus, "gpus", 0, "print the load that the trace offers to this many GPUs")
-	return cmd
+	}, runTraceStats)
 }
 
 // traceStats is the result of trace stats.
@@ -85,22 +73,13 @@ type statusCount struct {
 	Jobs   int    `json:"jobs"`
 }
 
-func runTraceStats(ctx context.Context, a *app, opts statsOptions) error {
-	if opts.gpus < 0 {
-		return cmdline.Usage("--gpus %d: want 0 or more", opts.gpus)
-	}
-	w, err := opts.read.Read(ctx, opts.trace, a.In, a.Say)
+func runTraceStats(ctx context.Context, a *app, opts *statsOptions, args []string) error {
+	w, err := opts.workload(ctx, a, args[0])
 	if err != nil {
 		return err
 	}
-	if w, err = opts.window.Cut(w, a.Say); err != nil {
-		return err
-	}
-	s := describeTrace(opts.trace, w, opts.gpus)
-	if a.JSON {
-		return a.PrintJSON(s)
-	}
-	return a.PrintRows(s.table())
+	s := describeTrace(args[0], w, opts.GPUs)
+	return a.Print(s, s.table())
 }
 
 func describeTrace(path string, w trace.Workload, gpus int) traceStats {

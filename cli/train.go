@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
@@ -27,17 +26,22 @@ import (
 )
 
 type trainOptions struct {
-	scenario flags.Scenario
-	config   string
-	from     string
-	dir      string
-	labels   string
-	resume   bool
-	orBegin  bool
-	explain  bool
-	cores    int
-	pool     poolOptions
-	again    []string // flags of eval for the scenarios of the run; load sets it. nil if no flags name them
+	Scenario string   `flag:"scenario,s" complete:"scenario" help:"built-in scenarios, see scenario ls, or YAML files, with commas between"`
+	Sets     []string `flag:"set" keys:"trainkeys" help:"change a setting: train.KEY=value or scenario.KEY=value; repeatable"`
+	Config   string   `flag:"config" file:"yaml,yml" help:"YAML file of settings: scenario: NAME, from: POLICY, and train: with its keys"`
+	From     string   `flag:"from" complete:"released" help:"begin with this policy: released, or the folder of an exported policy or of a run"`
+	Updates  int      `flag:"updates" help:"how many updates the run makes: train.updates"`
+	Seed     uint64   `flag:"seed" help:"seed of everything random: train.seed"`
+	Dir      string   `flag:"dir" file:"dir" help:"folder of the run (default runs/SCENARIO)"`
+	Labels   string   `flag:"labels" file:"dir" help:"folder of labels, which several runs may share (default labels in the run's folder)"`
+	Resume   bool     `flag:"resume" help:"continue the run in --dir from its newest checkpoint"`
+	OrBegin  bool     `flag:"or-begin" help:"with --resume: begin the run if --dir has none, for use in restarted jobs"`
+	Explain  bool     `flag:"explain" help:"print what every setting means, and train nothing"`
+	Cores    int      `flag:"cores" min:"0" help:"cores that this process uses, 0 for all; does not change the result"`
+	Pool     poolOptions
+
+	changed func(flag string) bool // whether the user gave a flag
+	again   []string               // flags of eval for the scenarios of the run; load sets it. nil if no flags name them
 }
 
 // trainSettings are the keys of a configuration file of train.
@@ -48,8 +52,8 @@ type trainSettings struct {
 }
 
 func newTrainCmd(a *app) *cobra.Command {
-	var opts trainOptions
-	cmd := &cobra.Command{
+	opts := &trainOptions{Updates: train.DefaultConfig().Updates, Seed: train.DefaultConfig().Seed}
+	cmd := newCommand(a, opts, &cobra.Command{
 		Use:   "train --scenario S[,S...]",
 		Short: "Train a team of server agents",
 		Long: cmdline.Long(`
@@ -87,40 +91,8 @@ addition to the scenario's settings there are these, with their defaults; --expl
   clustergym train --resume --dir runs/first
   clustergym train --resume --updates 40 --dir runs/first
   clustergym train --explain`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.explain {
-				return printExplained(a)
-			}
-			for _, flag := range []string{"updates", "seed"} {
-				if f := cmd.Flags().Lookup(flag); f.Changed {
-					opts.scenario.Sets = append(opts.scenario.Sets, "train."+flag+"="+f.Value.String())
-				}
-			}
-			if opts.orBegin && (!opts.resume || opts.dir == "") {
-				return cmdline.Usage("--or-begin: want --resume and --dir, too")
-			}
-			opts.resume = opts.resume && !(opts.orBegin && !isRun(opts.dir))
-			return runTrain(cmd.Context(), a, opts)
-		},
-	}
-	usual := train.DefaultConfig()
-	f := cmd.Flags()
-	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
-	opts.scenario.AddSet(cmd, "change a setting: train.KEY=value or scenario.KEY=value; repeatable", trainKeys)
-	f.StringVar(&opts.config, "config", "", "YAML file of settings: scenario: NAME, from: POLICY, and train: with its keys")
-	f.StringVar(&opts.from, "from", "", "begin with this policy: released, or the folder of an exported policy or of a run")
-	f.Int("updates", usual.Updates, "how many updates the run makes: train.updates")
-	f.Uint64("seed", usual.Seed, "seed of everything random: train.seed")
-	f.StringVar(&opts.dir, "dir", "", "folder of the run (default runs/SCENARIO)")
-	f.StringVar(&opts.labels, "labels", "", "folder of labels, which several runs may share (default labels in the run's folder)")
-	f.BoolVar(&opts.resume, "resume", false, "continue the run in --dir from its newest checkpoint")
-	f.BoolVar(&opts.explain, "explain", false, "print what every setting means, and train nothing")
-	f.BoolVar(&opts.orBegin, "or-begin", false, "with --resume: begin the run if --dir has none, for use in restarted jobs")
-	f.IntVar(&opts.cores, "cores", 0, "cores that this process uses, 0 for all; does not change the result")
-	opts.pool.addFlags(f, "labels and episodes of PPO")
-	cmdline.Complete(cmd, "scenario", scenario.Names)
-	cmdline.Complete(cmd, "from", func() []string { return []string{released.Name} })
+	}, runTrain)
+	opts.changed = cmd.Flags().Changed
 	return cmd
 }
 
@@ -153,7 +125,20 @@ type trained struct {
 	run      *compare.Run
 }
 
-func runTrain(ctx context.Context, a *app, opts trainOptions) error {
+func runTrain(ctx context.Context, a *app, opts *trainOptions, _ []string) error {
+	if opts.Explain {
+		return printExplained(a)
+	}
+	if opts.changed("updates") {
+		opts.Sets = append(opts.Sets, fmt.Sprintf("train.updates=%d", opts.Updates))
+	}
+	if opts.changed("seed") {
+		opts.Sets = append(opts.Sets, fmt.Sprintf("train.seed=%d", opts.Seed))
+	}
+	if opts.OrBegin && (!opts.Resume || opts.Dir == "") {
+		return cmdline.Usage("--or-begin: want --resume and --dir, too")
+	}
+	opts.Resume = opts.Resume && !(opts.OrBegin && !isRun(opts.Dir))
 	result, err := trainRun(ctx, a, opts)
 	if err != nil {
 		return err
@@ -171,14 +156,14 @@ func runTrain(ctx context.Context, a *app, opts trainOptions) error {
 // resumed returns the command that goes on with the run in dir.
 func (o *trainOptions) resumed(dir string) []string {
 	words := []string{"train", "--resume", "--dir", dir}
-	if o.labels != "" {
-		words = append(words, "--labels", o.labels)
+	if o.Labels != "" {
+		words = append(words, "--labels", o.Labels)
 	}
 	return words
 }
 
 // trainRun trains and shows its progress. The first signal stops the training after the update in progress.
-func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) {
+func trainRun(ctx context.Context, a *app, opts *trainOptions) (*trained, error) {
 	scenarios, cfg, from, err := opts.load(a)
 	if err != nil {
 		return nil, err
@@ -187,7 +172,7 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	for _, s := range scenarios {
 		names = append(names, s.Name)
 	}
-	result := &trained{Dir: opts.dir, Scenario: strings.Join(names, ","), Of: cfg.Updates, again: opts.again}
+	result := &trained{Dir: opts.Dir, Scenario: strings.Join(names, ","), Of: cfg.Updates, again: opts.again}
 	if result.Dir == "" {
 		result.Dir = filepath.Join("runs", names[0])
 	}
@@ -195,16 +180,16 @@ func trainRun(ctx context.Context, a *app, opts trainOptions) (*trained, error) 
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	warn := func(err error) { bar.Clear(); a.Warn(err) }
-	pool, err := opts.pool.open(ctx, result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote("units", s)) })
+	pool, err := opts.Pool.open(ctx, result.Dir, a, warn, func(s work.Status) { bar.Note(poolNote("units", s)) })
 	if err != nil {
 		return nil, err
 	}
 	options := train.Options{
-		Dir: result.Dir, Labels: opts.labels, Resume: opts.resume, Workers: opts.cores, Scenarios: scenarios, Stop: ctx.Done(),
+		Dir: result.Dir, Labels: opts.Labels, Resume: opts.Resume, Workers: opts.Cores, Scenarios: scenarios, Stop: ctx.Done(),
 		Clock: time.Now, Given: eval.Given, From: from,
 		Older: warned(result.Dir, warn), Warn: warn,
 		Progress: func(m *train.Metrics) {
-			if result.Last == nil && opts.resume {
+			if result.Last == nil && opts.Resume {
 				bar.Skip(int64(m.Update))
 			}
 			last := *m
@@ -253,12 +238,12 @@ func note(m *train.Metrics, reward string) string {
 // load returns the scenarios and the settings of the run, and the policy that it begins with, nil for an untrained one. A resumed
 // run keeps its own, unless the user names others.
 func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.From, error) {
-	own, sets := splitSets(o.scenario.Sets)
+	own, sets := splitSets(o.Sets)
 	settings := trainSettings{Train: train.DefaultConfig()}
 	var before *train.Recipe
-	if o.resume && o.scenario.Name == "" && o.config == "" && o.dir != "" {
+	if o.Resume && o.Scenario == "" && o.Config == "" && o.Dir != "" {
 		var err error
-		if before, err = readRecipe(o.dir); err != nil {
+		if before, err = readRecipe(o.Dir); err != nil {
 			return nil, train.Config{}, nil, err
 		}
 		settings.Train = before.Train
@@ -271,19 +256,19 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 	if from != nil && before == nil {
 		settings.Train = from.Adopt(settings.Train)
 	}
-	if _, err := config.Load(o.config, &settings, layers); err != nil {
+	if _, err := config.Load(o.Config, &settings, layers); err != nil {
 		return nil, train.Config{}, nil, err
 	}
 	if err := settings.Train.Validate(); err != nil {
 		return nil, train.Config{}, nil, err
 	}
 	if before != nil && len(own) == 0 {
-		if names := recipe.Names(o.dir, before.Scenarios); names != nil {
+		if names := recipe.Names(o.Dir, before.Scenarios); names != nil {
 			o.again = []string{"--scenario", strings.Join(names, ",")}
 		}
 		return before.Scenarios, settings.Train, from, nil
 	}
-	names := cmp.Or(o.scenario.Name, settings.Scenario)
+	names := cmp.Or(o.Scenario, settings.Scenario)
 	if names == "" && before != nil {
 		for _, w := range before.Workloads {
 			names += "," + w.Scenario

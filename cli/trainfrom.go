@@ -10,12 +10,12 @@ import (
 // beginning reads the policy that --from or another layer of the settings names, nil if none does.
 func (o *trainOptions) beginning(a *app, layers config.Options) (*train.From, error) {
 	named := trainSettings{Train: train.DefaultConfig()}
-	if _, err := config.Load(o.config, &named, layers); err != nil {
+	if _, err := config.Load(o.Config, &named, layers); err != nil {
 		return nil, err
 	}
 	name := named.From
-	if o.from != "" {
-		name = o.from
+	if o.From != "" {
+		name = o.From
 	}
 	if name == "" {
 		return nil, nil

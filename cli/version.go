@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -9,22 +11,14 @@ import (
 )
 
 func newVersionCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	return newCommand(a, &none{}, &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    cmdline.Long("Prints the version of clustergym, the Go release it was built with, and the platform."),
 		Example: "  clustergym version --json",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runVersion(a) },
-	}
-}
-
-func runVersion(a *app) error {
-	if a.JSON {
-		return a.PrintJSON(map[string]string{
-			"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
-		})
-	}
-	a.Printf("clustergym %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return nil
+	}, func(_ context.Context, a *app, _ *none, _ []string) error {
+		platform := runtime.GOOS + "/" + runtime.GOARCH
+		return a.Print(map[string]string{"version": version, "go": runtime.Version(), "platform": platform},
+			[][]string{{fmt.Sprintf("clustergym %s (%s, %s)", version, runtime.Version(), platform)}})
+	})
 }

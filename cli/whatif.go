@@ -61,12 +61,12 @@ docs/what-if.md explains the limits.
 	f := cmd.Flags()
 	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot, see plan; - for standard input")
 	f.StringVar(&opts.policy, "policy", "",
-		"the policy: a baseline (see baselines ls), released, or the folder of an exported policy or run")
+		"the policy: a baseline (see baselines), released, or the folder of an exported policy or run")
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
 	f.StringArrayVar(&opts.quotas, "quota", nil, "quota of a tenant that has one, as TENANT=GPUS; may be given several times")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
 	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove at the start")
-	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics ls")
+	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics")
 	f.DurationVar(&opts.restart, "restart", 0, "time for which a restarted or moved job holds its GPUs without progress")
 	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.StringVar(&opts.beliefs, "beliefs", "",

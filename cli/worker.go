@@ -21,16 +21,14 @@ import (
 )
 
 type workerOptions struct {
-	access work.Access
-	token  string
-	name   string
-	wait   time.Duration
-	parent bool
+	connectOptions
+	Name   string        `flag:"name" help:"name in the learner's table (default made of the machine's name and the process)"`
+	Wait   time.Duration `flag:"wait" default:"10m" help:"how long to wait for a learner that cannot be reached, 0 for without end"`
+	Parent bool          `flag:"with-parent" help:"end when standard input ends, as the workers that train starts do"`
 }
 
 func newWorkerCmd(a *app) *cobra.Command {
-	var opts workerOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &workerOptions{}, &cobra.Command{
 		Use:   "worker --connect URL",
 		Short: "Do part of the work of a command on another machine",
 		Long: cmdline.Long(`
@@ -50,48 +48,40 @@ worker waits, at most for the time --wait. It ends when the learner has all answ
 the learner refuses it.`),
 		Example: `  clustergym worker --connect tls://learner.example:4222 --token-file token --ca cert.pem
   clustergym worker --connect tls://nats.example:4222 --creds worker.creds --queue mine`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runWorker(cmd.Context(), a, &opts) },
-	}
-	f := cmd.Flags()
-	addConnectFlags(f, &opts.access, &opts.token)
-	f.StringVar(&opts.name, "name", "", "name in the learner's table (default made of the machine's name and the process)")
-	f.DurationVar(&opts.wait, "wait", 10*time.Minute, "how long to wait for a learner that cannot be reached, 0 for without end")
-	f.BoolVar(&opts.parent, "with-parent", false, "end when standard input ends, as the workers that train starts do")
-	cmdline.Require(cmd, "connect")
-	return cmd
+	}, runWorker)
 }
 
-func runWorker(ctx context.Context, a *app, o *workerOptions) error {
-	if err := readAccess(&o.access, o.token); err != nil {
+func runWorker(ctx context.Context, a *app, o *workerOptions, _ []string) error {
+	access, err := o.access()
+	if err != nil {
 		return err
 	}
-	if o.name == "" {
+	if o.Name == "" {
 		host, _ := os.Hostname()
-		o.name = fmt.Sprintf("%.48s-%d-%.4s", cmp.Or(unnamed.ReplaceAllString(host, "-"), "worker"), os.Getpid(), work.NewToken())
-	} else if unnamed.MatchString(o.name) || len(o.name) > 80 {
-		return cmdline.Usage("--name %q, want at most 80 letters, digits, '.', '-' and '_'", o.name)
+		o.Name = fmt.Sprintf("%.48s-%d-%.4s", cmp.Or(unnamed.ReplaceAllString(host, "-"), "worker"), os.Getpid(), work.NewToken())
+	} else if unnamed.MatchString(o.Name) || len(o.Name) > 80 {
+		return cmdline.Usage("--name %q, want at most 80 letters, digits, '.', '-' and '_'", o.Name)
 	}
 	build, err := work.Build(train.Arithmetic())
 	if err != nil {
 		return err
 	}
-	if o.parent {
+	if o.Parent {
 		var stop context.CancelFunc
 		// A terminal sends an interrupt to all processes, but the learner still needs the labels of the update in progress.
 		ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
 		go func() { _, _ = io.Copy(io.Discard, a.In); stop() }()
 	}
 	runtime.GOMAXPROCS(1) // one core: more would only add threads for the garbage collector
-	conn, err := o.access.Await(ctx, o.name, o.wait)
+	conn, err := access.Await(ctx, o.Name, o.Wait)
 	if err != nil || conn == nil {
 		return cmp.Or(err, o.interrupted(ctx))
 	}
 	training := train.Worker{Given: eval.Given}
 	w := work.Worker{
-		Conn: conn, Name: o.name, Queue: o.access.Queue, Build: build, Wait: o.wait,
+		Conn: conn, Name: o.Name, Queue: o.Queue, Build: build, Wait: o.Wait,
 		Open: func(ctx context.Context, job []byte) (work.Compute, error) { return a.openJob(ctx, &training, job) },
-		Told: func(text string) { a.Say("worker %s: %s", o.name, text) },
+		Told: func(text string) { a.Say("worker %s: %s", o.Name, text) },
 	}
 	err = w.Run(ctx)
 	if refused := new(work.RefusedError); errors.As(err, &refused) {
@@ -102,10 +92,10 @@ func runWorker(ctx context.Context, a *app, o *workerOptions) error {
 
 // interrupted returns an error if a signal has ended a worker: a Job of Kubernetes does not replace workers that end without one.
 func (o *workerOptions) interrupted(ctx context.Context) error {
-	if ctx.Err() == nil || o.parent {
+	if ctx.Err() == nil || o.Parent {
 		return nil
 	}
-	return fmt.Errorf("worker %s: %w", o.name, context.Cause(ctx))
+	return fmt.Errorf("worker %s: %w", o.Name, context.Cause(ctx))
 }
 
 // openJob prepares for a job of any kind. The parameter training opens jobs of train.

@@ -61,7 +61,7 @@ func benchTrain(b *testing.B, dir, labels string, pool units.Pool) time.Duration
 func benchWorkers(b *testing.B, n int) {
 	dir := filepath.Join(b.TempDir(), "run")
 	a := app{App: cmdline.New(nil, b.Output(), b.Output())}
-	pool, err := (&poolOptions{workers: n}).open(b.Context(), dir, &a, func(err error) { b.Error(err) }, nil)
+	pool, err := (&poolOptions{Workers: n, brokerOptions: brokerOptions{Queue: work.DefaultQueue}}).open(b.Context(), dir, &a, func(err error) { b.Error(err) }, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

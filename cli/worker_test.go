@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -139,8 +138,8 @@ func TestASecondLearnerChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, contactName, urlName)
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("nats://127.0.0.1:1"), 0o600)); err != nil {
+	path := filepath.Join(dir, contactName)
+	if err := os.WriteFile(path, []byte(`{"URL": "nats://127.0.0.1:1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if s := command(t, append(small(dir), "--workers", "1")...); !strings.Contains(s.talk, "is in use by") {
@@ -165,8 +164,8 @@ func TestASecondLearnerChangesNothing(t *testing.T) {
 // token is tried without one.
 func TestWorkersOfAFolder(t *testing.T) {
 	dir := t.TempDir()
-	o := poolOptions{token: file(t, "token", "sixteen bytes and more")}
-	o.listen.Host, o.access.Queue = "127.0.0.1:0", "mine"
+	o := poolOptions{brokerOptions: brokerOptions{Token: file(t, "token", "sixteen bytes and more")}}
+	o.Listen, o.Queue = "127.0.0.1:0", "mine"
 	a := &app{App: cmdline.New(strings.NewReader(""), io.Discard, io.Discard)}
 	p, err := o.open(t.Context(), dir, a, func(error) {}, nil)
 	if err != nil {
@@ -179,7 +178,9 @@ func TestWorkersOfAFolder(t *testing.T) {
 	if s := must(t, "workers", "--dir", dir, "--json"); !strings.Contains(s.out, `"queue": "mine"`) {
 		t.Errorf("%s", s.out)
 	}
-	if err := os.Remove(filepath.Join(dir, contactName, tokenName)); err != nil {
+	path := filepath.Join(dir, contactName)
+	text := read(t, path)
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "sixteen bytes and more", "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if s := command(t, "workers", "--dir", dir); !strings.Contains(s.talk, "Authorization") {

@@ -2,75 +2,75 @@ package cli
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/loopback"
 	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/train"
 )
 
+// serverOptions are the flags for a port on which a command listens.
+type serverOptions struct {
+	Listen string `flag:"listen" help:"host:port to listen on; port 0 takes a free one"`
+	Cert   string `flag:"tls-cert" help:"file of the certificate for --listen, with its chain"`
+	Key    string `flag:"tls-key" help:"file of the certificate's private key"`
+}
+
+func (o *serverOptions) address() *serve.Address {
+	return &serve.Address{Host: o.Listen, Cert: o.Cert, Key: o.Key}
+}
+
+// brokerOptions are the flags by which a process reaches a broker.
+type brokerOptions struct {
+	Token string `flag:"token-file" help:"file of the token; takes precedence over CLUSTERGYM_TOKEN"`
+	Creds string `flag:"creds" help:"file of credentials for an external broker"`
+	CA    string `flag:"ca" help:"file of the certificates to trust (default those of the system)"`
+	Queue string `flag:"queue" default:"clustergym" help:"name of the queue: learners that share a broker need different ones"`
+}
+
 // poolOptions say which other processes compute units of a command's work.
 type poolOptions struct {
-	workers int           // worker processes to start on this machine
-	listen  serve.Address // where other workers connect; Host "" for none
-	token   string        // file of the token that they bring
-	access  work.Access   // of an external broker; URL "" for none
-	metrics metricsOptions
+	Workers int `flag:"workers" min:"0" help:"how many worker processes to start on this machine, 0 to compute all in this one"`
+	serverOptions
+	Broker string `flag:"broker" help:"use this server of NATS with JetStream, tls://HOST:PORT, instead of one of its own"`
+	brokerOptions
 }
 
-// addFlags adds the flags; the text what says what the workers compute.
-func (o *poolOptions) addFlags(f *pflag.FlagSet, what string) {
-	f.IntVar(&o.workers, "workers", 0, "how many worker processes to start for "+what+", 0 to compute them in this one")
-	f.StringVar(&o.listen.Host, "listen", "", "host:port at which workers of other machines may connect; see clustergym worker")
-	f.StringVar(&o.listen.Cert, "tls-cert", "", "file of the certificate for --listen and --metrics, with its chain")
-	f.StringVar(&o.listen.Key, "tls-key", "", "file of the certificate's private key")
-	f.StringVar(&o.token, "token-file", "", "file of the token that workers bring; takes precedence over "+tokenVariable)
-	f.StringVar(&o.access.URL, "broker", "", "use this server of NATS with JetStream, tls://HOST:PORT, instead of one of its own")
-	addBrokerFlags(f, &o.access)
-	o.metrics.addFlags(f)
+// connectOptions are the flags by which a command reaches the broker of a run that another process makes.
+type connectOptions struct {
+	URL string `flag:"connect" help:"address of the broker, tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine"`
+	brokerOptions
 }
 
-// addConnectFlags adds the flags by which a command reaches the broker of a run that another process makes.
-func addConnectFlags(f *pflag.FlagSet, access *work.Access, token *string) {
-	f.StringVar(&access.URL, "connect", "", "address of the broker, tls://HOST:PORT, or nats://127.0.0.1:PORT on this machine")
-	f.StringVar(token, "token-file", "", "file of the token; takes precedence over "+tokenVariable)
-	addBrokerFlags(f, access)
-}
-
-// readAccess reads the token and checks what addConnectFlags has set.
-func readAccess(access *work.Access, tokenFile string) (err error) {
-	if access.Token, err = readToken(tokenFile); err != nil {
-		return err
+// access reads the token and returns how to reach the broker.
+func (o *connectOptions) access() (work.Access, error) {
+	access, err := o.brokerOptions.access(o.URL)
+	if err != nil {
+		return access, err
 	}
 	if err := access.Validate(); err != nil {
-		return cmdline.Usage("--connect: %w", err)
+		return access, cmdline.Usage("--connect: %w", err)
 	}
-	return nil
+	return access, nil
 }
 
-// addBrokerFlags adds the flags of an external broker.
-func addBrokerFlags(f *pflag.FlagSet, access *work.Access) {
-	f.StringVar(&access.Creds, "creds", "", "file of credentials for an external broker")
-	f.StringVar(&access.CA, "ca", "", "file of the certificates to trust (default those of the system)")
-	f.StringVar(&access.Queue, "queue", work.DefaultQueue, "name of the queue: learners that share a broker need different ones")
+func (o *brokerOptions) access(url string) (work.Access, error) {
+	token, err := readToken(o.Token)
+	return work.Access{URL: url, Token: token, Creds: o.Creds, CA: o.CA, Queue: o.Queue}, err
 }
 
 // workerPool starts the broker and the workers when the first job begins. Of gives access to it.
 type workerPool struct {
 	poolOptions
+	access work.Access     // to the external broker, or to that of this process
 	dir    string          // of the run or of the results
 	ctx    context.Context // ends the wait for an external broker
 	told   func(work.Status)
@@ -84,48 +84,38 @@ type workerPool struct {
 }
 
 // used reports whether the flags name any other process.
-func (o *poolOptions) used() bool { return o.workers > 0 || o.listen.Host != "" || o.access.URL != "" }
+func (o *poolOptions) used() bool { return o.Workers > 0 || o.Listen != "" || o.Broker != "" }
 
 // open returns the pool that the flags describe, nil for none. If ctx ends, the pool no longer waits for an external broker. The
 // caller must call finish.
 func (o *poolOptions) open(
 	ctx context.Context, dir string, a *app, warn func(error), told func(work.Status),
 ) (*workerPool, error) {
-	if o.workers < 0 {
-		return nil, cmdline.Usage("--workers %d, want 0 or more", o.workers)
-	}
-	if o.access.URL != "" && o.listen.Host != "" {
+	if o.Broker != "" && o.Listen != "" {
 		return nil, cmdline.Usage("--broker and --listen: want at most one of them")
 	}
 	if !o.used() {
-		if o.metrics.host != "" {
-			return nil, cmdline.Usage("--metrics: want workers, by --workers, --listen or --broker")
-		}
 		return nil, nil
 	}
-	if err := o.readMetrics(); err != nil {
-		return nil, err
-	}
-	if err := work.ValidateQueue(o.access.Queue); err != nil {
+	if err := work.ValidateQueue(o.Queue); err != nil {
 		return nil, cmdline.Usage("--queue: %w", err)
 	}
-	token, err := readToken(o.token)
-	if err != nil {
+	access, err := o.brokerOptions.access(o.Broker)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if o.access.Token = token; o.access.URL != "" {
-		if err := o.access.Validate(); err != nil {
+	case o.Broker != "":
+		if err := access.Validate(); err != nil {
 			return nil, cmdline.Usage("--broker: %w", err)
 		}
-	} else if o.listen.Host != "" {
-		if token == "" {
-			return nil, cmdline.Usage("--listen %s: want a token, in --token-file or %s", o.listen.Host, tokenVariable)
-		}
-		if err := o.listen.Validate(token); err != nil {
+	case o.Listen != "" && access.Token == "":
+		return nil, cmdline.Usage("--listen %s: want a token, in --token-file or %s", o.Listen, tokenVariable)
+	case o.Listen != "":
+		if err := o.address().Validate(access.Token); err != nil {
 			return nil, cmdline.Usage("--listen: %w", err)
 		}
 	}
-	return &workerPool{poolOptions: *o, dir: dir, ctx: ctx, told: told, warn: warn, say: a.Say}, nil
+	return &workerPool{poolOptions: *o, access: access, dir: dir, ctx: ctx, told: told, warn: warn, say: a.Say}, nil
 }
 
 // jobPool is a units.Pool for jobs of one kind. Their workers must know the kind, so the text of a job begins with a line that
@@ -189,15 +179,12 @@ func (p *workerPool) begin() error {
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(p.ctx))
 	p.stop = stop
-	if err := p.serveMetrics(ctx); err != nil {
-		return err
-	}
-	if p.workers > 0 {
+	if p.Workers > 0 {
 		if err := p.startWorkers(ctx); err != nil {
 			return err
 		}
 	}
-	if p.listen.Host != "" || p.access.URL != "" {
+	if p.Listen != "" || p.access.URL != "" {
 		p.say("workers: %s", next("worker", "--connect", p.elsewhere()))
 	}
 	return nil
@@ -208,10 +195,10 @@ const brokerWait = time.Minute
 
 func (p *workerPool) startBroker() (err error) {
 	o := work.BrokerOptions{
-		Address: "127.0.0.1:0", Token: p.access.Token, Queue: p.access.Queue, Cert: p.listen.Cert, Key: p.listen.Key,
+		Address: "127.0.0.1:0", Token: p.access.Token, Queue: p.access.Queue, Cert: p.Cert, Key: p.Key,
 	}
-	if p.listen.Host != "" {
-		o.Address = p.listen.Host
+	if p.Listen != "" {
+		o.Address = p.Listen
 	} else {
 		o.Token = work.NewToken()
 	}
@@ -228,45 +215,15 @@ func (p *workerPool) url() string {
 	return p.broker.URL()
 }
 
-// elsewhere returns the address of the broker for workers of other machines: that of --broker or --listen, and if --listen stands
-// for all addresses of this machine, with a name of its certificate, because workers check that.
+// elsewhere returns the address of the broker for workers of other machines. Where --listen stands for all addresses of this
+// machine, it has the machine's name.
 func (p *workerPool) elsewhere() string {
-	if p.broker == nil {
-		return p.access.URL
-	}
-	host, _, _ := net.SplitHostPort(p.listen.Host)
-	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+	host, _, _ := net.SplitHostPort(p.Listen)
+	if ip := net.ParseIP(host); p.broker == nil || host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return p.url()
 	}
-	u, err := url.Parse(p.url())
-	if err != nil {
-		return p.url()
-	}
-	u.Host = net.JoinHostPort(certificateHost(p.listen.Cert), u.Port())
-	return u.String()
-}
-
-// certificateHost returns the first host in a certificate that is not this machine's name for itself, and if there is none the
-// machine's name.
-func certificateHost(path string) string {
-	own, _ := os.Hostname()
-	text, err := os.ReadFile(path)
-	block, _ := pem.Decode(text)
-	if err != nil || block == nil {
-		return own
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return own
-	}
-	hosts := cert.DNSNames
-	for _, ip := range cert.IPAddresses {
-		hosts = append(hosts, ip.String())
-	}
-	if i := slices.IndexFunc(hosts, func(host string) bool { return !loopback.Is(host) }); i >= 0 {
-		return hosts[i]
-	}
-	return own
+	name, _ := os.Hostname()
+	return strings.Replace(p.url(), "127.0.0.1", name, 1)
 }
 
 // finish closes the pool and removes what it wrote into the folder.

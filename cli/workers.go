@@ -3,25 +3,21 @@ package cli
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/table"
 	"github.com/clustergym/clustergym/internal/work"
 )
 
 type workersOptions struct {
-	access work.Access
-	token  string
-	dir    string
+	connectOptions
+	Dir string `flag:"dir" file:"dir" help:"folder of the run, or of the results of an evaluation"`
 }
 
 func newWorkersCmd(a *app) *cobra.Command {
-	var opts workersOptions
-	cmd := &cobra.Command{
+	cmd := newCommand(a, &workersOptions{}, &cobra.Command{
 		Use:   "workers {--dir FOLDER | --connect URL}",
 		Short: "Show the workers of a command in progress",
 		Long: cmdline.Long(`
@@ -34,39 +30,30 @@ was lost 10 minutes ago is no longer shown.
 			cmdline.CodeNoRun),
 		Example: `  clustergym workers --dir runs/first
   clustergym workers --connect tls://learner.example:4222 --token-file token --ca cert.pem --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runWorkers(cmd.Context(), a, &opts) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&opts.dir, "dir", "", "folder of the run, or of the results of an evaluation")
-	addConnectFlags(f, &opts.access, &opts.token)
+	}, runWorkers)
 	cmd.MarkFlagsOneRequired("dir", "connect")
 	cmd.MarkFlagsMutuallyExclusive("dir", "connect")
 	return cmd
 }
 
-func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
-	if o.dir != "" {
-		if err := o.find(); err != nil {
-			return err
-		}
+func runWorkers(ctx context.Context, a *app, o *workersOptions, _ []string) error {
+	reach := o.access
+	if o.Dir != "" {
+		reach = o.find
 	}
-	if err := readAccess(&o.access, o.token); err != nil {
+	access, err := reach()
+	if err != nil {
 		return err
 	}
-	conn, err := o.access.Connect("workers")
+	conn, err := access.Connect("workers")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	s, err := work.Ask(ctx, conn, o.access.Queue)
+	s, err := work.Ask(ctx, conn, access.Queue)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.PrintJSON(s)
-	}
-	var b strings.Builder
 	rows := [][]string{{"worker", "state", "unit", "for", "done", "mean", "refused"}}
 	for _, w := range s.Workers {
 		unit := "-"
@@ -77,9 +64,10 @@ func runWorkers(ctx context.Context, a *app, o *workersOptions) error {
 			w.Name, w.State, unit, seconds(w.For), strconv.Itoa(w.Done), seconds(w.Mean), strconv.Itoa(w.Refused),
 		})
 	}
-	table.Text(&b, 2, rows)
-	a.Printf("%s\n%s", poolNote("units", *s), b.String())
-	return nil
+	if !a.JSON {
+		a.Printf("%s\n", poolNote("units", *s))
+	}
+	return a.Print(s, rows)
 }
 
 // seconds returns a time as text.

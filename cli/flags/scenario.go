@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -15,25 +13,15 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Scenario contains the flags that name a scenario and change its settings.
+// Scenario contains the flags that name a scenario and change its settings. Name may also be the folder of a run that learned from
+// one scenario.
 type Scenario struct {
-	Name string   // of a built-in scenario, the path of a YAML file, or the folder of a run that learned from one scenario
-	Sets []string // settings, KEY=VALUE
+	Name string   `flag:"scenario,s" complete:"scenario" help:"a built-in scenario, see clustergym scenario ls, a YAML file, or a run's folder"`
+	Sets []string `flag:"set" keys:"scenariokeys" help:"change the scenario: key=value, such as cluster.servers=16; repeatable"`
 }
 
-// Add adds the flags to a command.
-func (o *Scenario) Add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.Name, "scenario", "s", "",
-		"a built-in scenario, see clustergym scenario ls, a YAML file, or a run's folder")
-	o.AddSet(cmd, "change the scenario: key=value, such as cluster.servers=16; repeatable", ScenarioKeys)
-	cmdline.Complete(cmd, "scenario", scenario.All)
-}
-
-// AddSet adds only the flag for the settings. Shells complete the keys.
-func (o *Scenario) AddSet(cmd *cobra.Command, help string, keys func() []string) {
-	cmd.Flags().StringArrayVar(&o.Sets, "set", nil, help)
-	cmdline.CompleteKeys(cmd, "set", keys)
-}
+// Words are the words that the tags of this package's structs name: see cmdline.Bind.
+var Words = cmdline.Words{"format": Formats, "scenario": scenario.All, "scenariokeys": ScenarioKeys, "split": Splits}
 
 // ScenarioKeys returns the keys of a scenario's settings.
 func ScenarioKeys() []string { return Keys(&scenario.Scenario{}, "") }
@@ -61,6 +49,9 @@ func (o *Scenario) Again() (words []string) {
 
 // Load reads the scenario. The settings may omit the prefix "scenario.". An unknown name is a usage error.
 func (o *Scenario) Load() (*scenario.Scenario, error) {
+	if o.Name == "" {
+		return nil, cmdline.Usage("no scenario: name one with --scenario, see clustergym scenario ls")
+	}
 	sets := make([]string, len(o.Sets))
 	for i, s := range o.Sets {
 		sets[i] = strings.TrimPrefix(s, ScenarioPrefix)

@@ -6,27 +6,15 @@ import (
 	"errors"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
 // Trace contains the flags for reading a trace.
 type Trace struct {
-	Format      string // one of trace.Formats, "" to detect it from the header
-	Columns     []string
-	SkipBadRows bool // skip, count and report invalid rows instead of failing
-}
-
-// Add adds the flags to a command.
-func (o *Trace) Add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&o.Format, "format", "", "format of the trace, if its header fits several: see clustergym trace --help")
-	f.StringSliceVar(&o.Columns, "columns", nil,
-		"what a file of your own calls the native columns, such as num_gpu=gpus,submit_time=created,duration=ended-started")
-	f.BoolVar(&o.SkipBadRows, "skip-bad-rows", false, "count and report rows that cannot be read instead of failing")
-	cmdline.Complete(cmd, "format", Formats)
+	Format      string   `flag:"format" complete:"format" help:"format of the trace, if its header fits several: see clustergym trace --help"`
+	Columns     []string `flag:"columns" help:"what a file of your own calls the native columns, such as num_gpu=gpus,submit_time=created,duration=ended-started"`
+	SkipBadRows bool     `flag:"skip-bad-rows" help:"count and report rows that cannot be read instead of failing"`
 }
 
 // Formats returns the names of the trace formats.

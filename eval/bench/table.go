@@ -10,19 +10,17 @@ import (
 	"github.com/clustergym/clustergym/internal/table"
 )
 
-// Text returns the ranking as text, and with byTask also how each policy did on each task.
-func (r *Ranking) Text(byTask bool) string {
+// Text returns the ranking and how each policy did on each task as text.
+func (r *Ranking) Text() string {
 	var b strings.Builder
 	rows := r.standings("")
 	for i := range rows {
 		rows[i] = rows[i][:5] // without the interval of the p99, so that it fits a terminal
 	}
 	table.Text(&b, 2, rows)
-	if byTask {
-		b.WriteString("\n")
-		table.Text(&b, 1, r.ratios())
-	}
-	b.WriteString("\n" + r.legend(byTask))
+	b.WriteString("\n")
+	table.Text(&b, 1, r.ratios())
+	b.WriteString("\n" + r.legend())
 	return b.String()
 }
 
@@ -103,7 +101,7 @@ func ratio(x float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
-func (r *Ranking) legend(byTask bool) string {
+func (r *Ranking) legend() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `%s, %s of %d. JCT: mean completion time divided by that of %s in the same windows,
 geometric mean over tasks; lower is better. A rank is 1 + the number of policies that are clearly better; =: a tie.
@@ -111,10 +109,8 @@ geometric mean over tasks; lower is better. A rank is 1 + the number of policies
 	if slices.ContainsFunc(r.Rows, func(s Standing) bool { return s.Cut }) {
 		b.WriteString("†: some windows ended before all their jobs did, so that the completion times are too short.\n")
 	}
-	if byTask {
-		for i, n := range r.numbers() {
-			fmt.Fprintf(&b, "%s: %s\n", n, r.Tasks[i])
-		}
+	for i, n := range r.numbers() {
+		fmt.Fprintf(&b, "%s: %s\n", n, r.Tasks[i])
 	}
 	return b.String()
 }

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { maintest.Main(m, main) }
 // policies.
 func TestPolicy(t *testing.T) {
 	t.Chdir(t.TempDir())
-	maintest.Holds(t, maintest.Run(t, "baselines", "ls"), "backfill        ", "submission order; jobs behind one")
+	maintest.Holds(t, maintest.Run(t, "baselines"), "backfill        ", "submission order; jobs behind one")
 	const jobs = "job_id,num_gpu,submit_time,duration\na,3,0,100\nb,4,1,10\nc,1,2,99\nd,1,3,10\n"
 	if err := os.WriteFile("jobs.csv", []byte(jobs), 0o666); err != nil {
 		t.Fatal(err)

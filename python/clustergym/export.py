@@ -27,7 +27,7 @@ def export_policy(
     sign_key: str | PathLike[str] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Writes the policy of a central controller that was trained in ClusterEnv, as a bundle, by `clustergym export onnx`.
+    """Writes the policy of a central controller that was trained in ClusterEnv, as a bundle, by `clustergym export`.
 
     The folder is then a policy of the program: `clustergym eval --policies`, `plan --policy`, `serve --policy` and evaluate take
     it. A bundle that is already in the folder is replaced; if the model is refused, nothing is written.
@@ -63,7 +63,7 @@ def export_policy(
             args += ["--name", name]
         if sign_key is not None:
             args += ["--sign-key", str(sign_key)]
-        return json.loads(run("export", "onnx", "--json", *args))
+        return json.loads(run("export", "--json", *args))
 
 
 def _file(model: Any, scratch: Path) -> str:

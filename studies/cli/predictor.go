@@ -66,9 +66,9 @@ how long it is.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
-	opts.read.Add(cmd)
-	opts.window.Add(cmd)
-	opts.scenario.Add(cmd)
+	cmdline.Bind(cmd, &opts.read, flags.Words)
+	cmdline.Bind(cmd, &opts.window, flags.Words)
+	cmdline.Bind(cmd, &opts.scenario, flags.Words)
 	f.StringVar(&opts.split, "split", string(scenario.Test), "part of the scenario's jobs: train, validation or test")
 	f.IntVar(&opts.generated, "generated", 0, "generate this many jobs")
 	f.Float64Var(&opts.recurring, "recurring", 1, "share of the drawn jobs that are runs of recurring jobs")
@@ -149,7 +149,7 @@ func (o *predictorCompareOptions) jobs(ctx context.Context, a *cmdline.App, resu
 	var w trace.Workload
 	if o.trace != "" {
 		if w, err = o.read.Read(ctx, o.trace, a.In, a.Say); err == nil {
-			w, err = o.window.Cut(w, a.Say)
+			w, err = o.window.Cut(w)
 		}
 		result.Workload = w.Name
 	} else {
