@@ -78,7 +78,7 @@ cores a worker.`),
 	f.IntVar(&opts.top, "top", 10, "how many users to print: those with most ended jobs")
 	f.StringVar(&opts.plot, "plot", "", "draw to this file: SVG, PNG or PDF by the end of its name")
 	f.StringVar(&opts.save, "save", "", "write what the logs taught to this file, and show nothing")
-	cmdline.Bind(cmd, &opts.from, words)
+	flags.Bind(cmd, &opts.from, words)
 	cmd.MarkFlagsMutuallyExclusive("job", "user", "save")
 	for _, flag := range []string{"at", "time", "top", "plot"} {
 		cmd.MarkFlagsMutuallyExclusive("save", flag)

@@ -18,7 +18,6 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/bench"
 	"github.com/clustergym/clustergym/eval/figure"
-	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -26,7 +25,7 @@ import (
 const noFigures = "none"
 
 // words are the values that flags take.
-var words = cmdline.Words{
+var words = flags.Words{
 	"agree":     texts(game.All, game.Lead),
 	"autoreset": texts(env.SameStep, env.NextStep, env.Disabled),
 	"baseline":  baselines.Names,
@@ -68,11 +67,11 @@ func texts[T interface{ String() string }](values ...T) func() []string {
 	}
 }
 
-// newCommand returns a command with the flags of *opts: see cmdline.Bind.
+// newCommand returns a command with the flags of *opts: see flags.Bind.
 func newCommand[O any](
 	a *app, opts *O, cmd *cobra.Command, run func(ctx context.Context, a *app, opts *O, args []string) error,
 ) *cobra.Command {
-	return cmdline.Command(cmd, opts, words, func(ctx context.Context, opts *O, args []string) error {
+	return flags.Command(cmd, opts, words, func(ctx context.Context, opts *O, args []string) error {
 		return run(ctx, a, opts, args)
 	})
 }

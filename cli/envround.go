@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -230,7 +231,7 @@ func (p *envPlay) drawOutcome(r *playRound) {
 	for _, x := range r.Refused {
 		p.say("refused %d: %s", x.Number, x.Reason)
 	}
-	p.say("carried out: %s", strings.Trim(fmt.Sprint(r.Carried), "[]"))
+	p.say("carried out: %s", cmp.Or(strings.Trim(fmt.Sprint(r.Carried), "[]"), "none"))
 	p.say("%s later, reward %.4g", phrase.Seconds(r.Elapsed), r.Reward)
 	for _, c := range r.Changes {
 		p.say("  %s", strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", c.What, c.Job, phrase.Few(c.Servers))), " "))

@@ -103,7 +103,7 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 		"run a second search, with half of --effort, that draws from this many times as many candidates; 0 for none")
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also play rivals on jobs that they were trained or selected on")
 	f.IntVar(&opts.cores, "cores", 0, "how many windows to process at once, 0 for one per core; does not change the results")
-	cmdline.Bind(cmd, &opts.pool, words)
+	flags.Bind(cmd, &opts.pool, words)
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)

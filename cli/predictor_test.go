@@ -103,7 +103,7 @@ func TestPredictorMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"fit", "--out", out}, cmdline.CodeUsage, `required flag(s) "scenario"`},
+		{[]string{"fit", "--out", out}, cmdline.CodeUsage, `no scenario: name one with --scenario`},
 		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", "x.bin"}, cmdline.CodeUsage, `want a name that ends in .predictor`},
 		{[]string{"fit", "--scenario", "embedded-smal-v1", "--out", out}, cmdline.CodeUsage, "embedded-small-v1"},
 		{[]string{"fit", "--scenario", "embedded-small-v1", "--out", out, "--kind", "lstm"}, cmdline.CodeUsage, `predictor "lstm": want one of`},

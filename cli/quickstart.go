@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
@@ -44,8 +43,7 @@ Goes through all steps once on a generated workload: trains a small team briefly
 with its prior on arrivals that it was not trained on, and asks it for a plan on an example snapshot. This takes about a
 minute on two cores. Schedulers are told neither run times nor speeds. The prior, sjfskip+know, starts the job first that it
 predicts to be shortest, and never stops one; the team may stop jobs, and learns when that saves time. The command prints the
-commands that do the same, what the team saved on validation windows as training went on, and whether each policy's mean JCT
-is lower or higher than the prior's, or a tie.`),
+commands that do the same, what the team saved on validation windows as training went on, and what eval prints.`),
 		Example: "  clustergym quickstart\n  clustergym quickstart --dir runs/mine --updates 20",
 	}, runQuickstart)
 }
@@ -124,21 +122,14 @@ func (q *quickstarted) print(a *app) error {
 	if text := savedText(metrics); text != "" {
 		a.Printf("%s\n", text)
 	}
-	s, err := (&flags.Scenario{Name: quickstartScenario}).Load()
-	if err != nil {
+	if err := q.Evaluated.print(a); err != nil {
 		return err
 	}
-	for i := range q.Evaluated.Comparisons {
-		c := &q.Evaluated.Comparisons[i]
-		a.Printf("%s\n", verdictsText(c, s.DescribeTold()))
-		if text := asGoodText(c.Differences().Rows, q.Exported.Policy); text != "" {
-			a.Printf("%s\n", text)
-		}
-	}
+	a.Printf("\n")
 	if err := q.Plan.print(a); err != nil {
 		return err
 	}
-	a.Printf("\nreport: %s\npolicy: %s\n", q.Evaluated.Report, q.Exported.Out)
+	a.Printf("\npolicy: %s\n", q.Exported.Out)
 	return nil
 }
 
@@ -155,4 +146,23 @@ func (o *quickstartOptions) room() (string, error) {
 		dir = filepath.Join("runs", fmt.Sprintf("quickstart-%d", n))
 	}
 	return dir, nil
+}
+
+// savedText shows what the team saved on validation windows as training went on, one line for each validation. The policy of a
+// run has the weights of its best validation, so the lines may fall again. It returns "" if there are no validations.
+func savedText(metrics []train.Metrics) string {
+	var b strings.Builder
+	for _, m := range metrics {
+		if m.Validation == nil {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("What the team saves of its prior's mean JCT on validation windows:\n\nupdate  saved, %\n")
+			b.WriteString("     0       0.0\n") // an untrained team decides as its prior
+		}
+		saved := 100 * (1 - *m.Validation)
+		bar := strings.Repeat("#", min(max(int(2*saved), 0), 60))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%6d  %8.1f  %s", m.Update, saved, bar), " ") + "\n")
+	}
+	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -45,7 +46,7 @@ size.`),
 		},
 	}
 	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
-	cmdline.Bind(cmd, &opts.drawing, words)
+	flags.Bind(cmd, &opts.drawing, words)
 	return cmd
 }
 

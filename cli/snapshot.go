@@ -64,22 +64,18 @@ type kubectlOptions struct {
 func newSnapshotKubectlCmd(a *app) *cobra.Command {
 	return newCommand(a, &kubectlOptions{}, &cobra.Command{
 		Use:   "kubectl [FILE]...",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Make a snapshot of what kubectl get prints",
 		Long: cmdline.Long(`
 Reads the lists of nodes and pods that kubectl get prints with -o json, and writes a snapshot to standard output. If the lists
 also contain the PodGroups of Kubernetes, the scheduler-plugins project, Volcano or KAI Scheduler, these define gangs. Without
 FILE it reads standard input.
 
-Servers are the nodes with GPUs. GPUs that are not allocatable and that no pod holds are out of order. A node that is
-unschedulable or not ready is down or, if pods still run there, has its free GPUs out of order. Pods without GPUs use up CPU
-and memory of their nodes. Jobs are the pods that request GPUs and have not ended: together those of one gang, as
-clustergym-kube sees it, otherwise each by itself, also those of one Job. Each GPU of a pod becomes a worker. Kubernetes does
-not report which GPUs a pod holds; each gets the lowest that are free. The annotation clustergym.dev/estimate of a pod or
-PodGroup, such as 36h, is the job's estimate. A running pod without spec.nodeName is an error, because a plan could use its
-GPUs; with --allow-unread it is left out.
-
-If the lists contain the ClusterQueues, LocalQueues and Workloads of Kueue, each cohort of queues becomes a tenant with a quota,
-and Workloads that are not admitted become waiting jobs.
+Servers are the nodes with GPUs. Jobs are the pods that request GPUs and have not ended: together those of one gang, as
+clustergym-kube sees it, otherwise each by itself. Each GPU of a pod becomes a worker. The annotation clustergym.dev/estimate of a
+pod or PodGroup, such as 36h, is the job's estimate. A running pod without spec.nodeName is an error, because a plan could use its
+GPUs; with --allow-unread it is left out. Cohorts of Kueue's queues, if they are in the lists, become tenants with a quota.
+docs/snapshots.md says more.
 
 Warnings on standard error say what the snapshot cannot represent: one line for each kind, with a count and an example.
 `),
@@ -129,16 +125,13 @@ func newSnapshotSlurmCmd(a *app) *cobra.Command {
 Reads what scontrol show nodes --json and squeue --json print, in the formats of Slurm's data_parser v0.0.39 to v0.0.43, and
 writes a snapshot to standard output.
 
-Servers are the nodes with the generic resource gpu. A node that is down, draining or in maintenance is down or, if jobs still
-run there, has its free GPUs out of order. Jobs without GPUs use up CPU and memory of their nodes. A job may use the nodes of
-its partitions, without those that it excludes. Its account becomes the tenant. Each waiting task of an array becomes a job.
-Jobs that Slurm would not start however many GPUs are free are left out: those that are held, have a dependency, have reached
-a limit, or belong to a partition that is down. Users tend to set time limits far too high, so that a limit counts as an
-estimate only with --limit-as-estimate.
+Servers are the nodes with the generic resource gpu. A job may use the nodes of its partitions, without those that it excludes. Its
+account becomes the tenant. Each waiting task of an array becomes a job. Jobs that Slurm would not start however many GPUs are
+free are left out. Users tend to set time limits far too high, so that a limit counts as an estimate only with
+--limit-as-estimate. docs/snapshots.md says more.
 
 If what a running job holds cannot be read, the command fails, because a plan could use its GPUs. With --allow-unread such a
-job holds all GPUs of its nodes that no other job holds. GPUs that are in use according to a node, but that no job in the input
-holds, are out of order.
+job holds all GPUs of its nodes that no other job holds.
 
 Warnings on standard error say what the snapshot cannot represent: one line for each kind, with a count and an example.
 `),

@@ -97,7 +97,7 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f.StringVar(&opts.dir, "dir", "", "folder of the sweep (default sweeps/SCENARIO)")
 	f.IntVar(&opts.parallel, "parallel", 1, "how many runs to train at a time; does not change the result")
 	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
-	cmdline.Bind(cmd, &opts.pool, words)
+	flags.Bind(cmd, &opts.pool, words)
 	f.BoolVar(&opts.markdown, "markdown", false, "print the table as Markdown")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd

@@ -51,7 +51,7 @@ type traceStats struct {
 	MeanDuration   float64       `json:"mean_duration_s"`
 	MaxDuration    float64       `json:"max_duration_s"`
 	Durations      []durationAt  `json:"duration_quantiles"`
-	Gangs          []gangStats   `json:"gangs"`
+	Gangs          []trace.Gang  `json:"gangs"`
 	Statuses       []statusCount `json:"statuses"`
 	ArrivalCV      float64       `json:"arrival_cv"` // coefficient of variation of the times between arrivals
 	PerDay         []int         `json:"arrivals_per_day"`
@@ -60,12 +60,6 @@ type traceStats struct {
 type durationAt struct {
 	Quantile float64 `json:"quantile"`
 	Seconds  float64 `json:"duration_s"`
-}
-
-type gangStats struct {
-	Workers  int32   `json:"workers"`
-	Jobs     int     `json:"jobs"`
-	GPUHours float64 `json:"gpu_hours"`
 }
 
 type statusCount struct {
@@ -89,16 +83,13 @@ func describeTrace(path string, w trace.Workload, gpus int) traceStats {
 		Left:    r.Left,
 		BadRows: r.Bad, Days: d.Days(), GPUHours: d.GPUHours, GPUs: gpus, Users: d.Users, Tenants: d.Tenants,
 		Fractional: d.Fractional, MeanDuration: d.Mean.Seconds(), MaxDuration: d.Max.Seconds(), ArrivalCV: d.ArrivalCV,
-		PerDay: d.PerDay,
+		PerDay: d.PerDay, Gangs: d.Gangs,
 	}
 	if gpus > 0 && d.Span > 0 {
 		s.Load = d.Load(gpus)
 	}
 	for _, q := range d.Durations {
 		s.Durations = append(s.Durations, durationAt{q.P, q.Work.Seconds()})
-	}
-	for _, g := range d.Gangs {
-		s.Gangs = append(s.Gangs, gangStats(g))
 	}
 	for i, n := range d.Statuses {
 		if n > 0 {

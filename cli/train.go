@@ -81,9 +81,8 @@ With train.patience=N the run ends after N validations in a row that found no be
 An interrupt lets the current update finish and saves it; a second one ends at once. --resume continues a run from its
 newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts.
 
-Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. In
-addition to the scenario's settings there are these, with their defaults; --explain says what they mean:
-`+settingsText(&trainSettings{Train: train.DefaultConfig()}, "train."), cmdline.CodeNoRun, cmdline.CodeMismatch),
+Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. --explain
+lists the settings with their defaults and says what they mean.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
@@ -94,21 +93,6 @@ addition to the scenario's settings there are these, with their defaults; --expl
 	}, runTrain)
 	opts.changed = cmd.Flags().Changed
 	return cmd
-}
-
-// settingsText returns the settings whose keys begin with a prefix, and their defaults, as text.
-func settingsText(defaults any, prefix string) string {
-	settings, err := config.Load("", defaults, config.Options{})
-	if err != nil {
-		panic("clustergym: default settings: " + err.Error())
-	}
-	var b strings.Builder
-	for _, s := range settings {
-		if strings.HasPrefix(s.Key, prefix) {
-			fmt.Fprintf(&b, "\n  %-20s %v", s.Key, s.Value)
-		}
-	}
-	return b.String()
 }
 
 // trained is the result of train.

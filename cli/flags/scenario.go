@@ -20,8 +20,8 @@ type Scenario struct {
 	Sets []string `flag:"set" keys:"scenariokeys" help:"change the scenario: key=value, such as cluster.servers=16; repeatable"`
 }
 
-// Words are the words that the tags of this package's structs name: see cmdline.Bind.
-var Words = cmdline.Words{"format": Formats, "scenario": scenario.All, "scenariokeys": ScenarioKeys, "split": Splits}
+// Shared are the words that the tags of this package's structs name: see Bind.
+var Shared = Words{"format": Formats, "scenario": scenario.All, "scenariokeys": ScenarioKeys, "split": Splits}
 
 // ScenarioKeys returns the keys of a scenario's settings.
 func ScenarioKeys() []string { return Keys(&scenario.Scenario{}, "") }

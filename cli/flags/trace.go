@@ -1,4 +1,5 @@
-// Package flags contains flags that several commands share: for a trace, a window of it, a scenario or a predictor.
+// Package flags makes the fields of structs the flags of commands. It has structs that several commands share: for a trace, a
+// window of it, and a scenario.
 package flags
 
 import (

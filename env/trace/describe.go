@@ -28,9 +28,9 @@ type Stats struct {
 
 // Gang is one entry of the gang-size histogram.
 type Gang struct {
-	Workers  int32
-	Jobs     int
-	GPUHours float64
+	Workers  int32   `json:"workers"`
+	Jobs     int     `json:"jobs"`
+	GPUHours float64 `json:"gpu_hours"`
 }
 
 // Quantile is one quantile of Work by nearest rank.

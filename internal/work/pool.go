@@ -55,7 +55,6 @@ type Pool struct {
 	ended   error         // why the pool ended, nil before
 	workers map[string]*seat
 	rate    rate
-	totals  Totals
 	warned  map[string]time.Time
 	told    time.Time // when Told was last called
 }
@@ -262,9 +261,6 @@ func (p *Pool) hello(msg *nats.Msg) {
 	p.mu.Unlock()
 	switch {
 	case m.Build != p.Build:
-		p.mu.Lock()
-		p.totals.Strangers++
-		p.mu.Unlock()
 		p.refuse(msg, fmt.Errorf("worker %s runs another program or processor, %s, want %s", m.Worker, m.Build, p.Build))
 	case job != nil && ended == nil: // otherwise the worker asks again
 		p.reply(msg, &message{Unit: idle, Job: id, Digest: digest(job), body: job})
@@ -333,7 +329,6 @@ func (p *Pool) answer(msg *nats.Msg) {
 		return
 	case refused != nil:
 		u.refusals++
-		p.totals.Refused++
 		if s := p.seat(m.Worker, time.Now()); s != nil {
 			s.refused++
 		}

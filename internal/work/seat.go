@@ -45,8 +45,6 @@ func (p *Pool) count(m *message) {
 		p.rate.first = now
 	}
 	p.rate.done++
-	p.totals.Done++
-	p.totals.Seconds += m.Seconds
 	p.rate.slowest = max(p.rate.slowest, m.Seconds)
 	if p.rate.last = append(p.rate.last, m.Seconds); len(p.rate.last) > 64 {
 		p.rate.last = p.rate.last[1:]

@@ -54,21 +54,6 @@ const (
 	slowLeast = 10
 )
 
-// Totals are counts over all jobs of a pool.
-type Totals struct {
-	Done      int     // answers accepted
-	Seconds   float64 // that workers took for them
-	Refused   int     // answers refused
-	Strangers int     // requests of workers that run another program or processor, which were refused
-}
-
-// Totals returns the counts until now.
-func (p *Pool) Totals() Totals {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.totals
-}
-
 // Status returns what the pool does now.
 func (p *Pool) Status() Status {
 	p.mu.Lock()

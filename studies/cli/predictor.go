@@ -66,9 +66,9 @@ how long it is.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
 	}
 	f := cmd.Flags()
 	f.StringVar(&opts.trace, "trace", "", "CSV file of jobs, plain or gzip; - for standard input")
-	cmdline.Bind(cmd, &opts.read, flags.Words)
-	cmdline.Bind(cmd, &opts.window, flags.Words)
-	cmdline.Bind(cmd, &opts.scenario, flags.Words)
+	flags.Bind(cmd, &opts.read, flags.Shared)
+	flags.Bind(cmd, &opts.window, flags.Shared)
+	flags.Bind(cmd, &opts.scenario, flags.Shared)
 	f.StringVar(&opts.split, "split", string(scenario.Test), "part of the scenario's jobs: train, validation or test")
 	f.IntVar(&opts.generated, "generated", 0, "generate this many jobs")
 	f.Float64Var(&opts.recurring, "recurring", 1, "share of the drawn jobs that are runs of recurring jobs")

@@ -39,7 +39,7 @@ type yardstickScenario struct {
 }
 
 func (o *yardstickScenario) addFlags(cmd *cobra.Command) {
-	cmdline.Bind(cmd, &o.scenario, flags.Words)
+	flags.Bind(cmd, &o.scenario, flags.Shared)
 	cmd.Flags().StringVar(&o.prior, "prior", "fifo", "the prior: the baseline whose proposals the agents review")
 	cmdline.Require(cmd, "scenario")
 	cmdline.Complete(cmd, "prior", baselines.Names)

@@ -1,4 +1,4 @@
-package cmdline
+package flags
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -51,11 +52,11 @@ func Bind(cmd *cobra.Command, opts any, words Words) {
 		f := cmd.Flags()
 		add(f, name, letter, tag, field.Addr().Interface())
 		if _, list := field.Interface().([]string); list && tag.Get("keys") != "" {
-			CompleteKeys(cmd, name, words.named(tag.Get("keys")))
+			cmdline.CompleteKeys(cmd, name, words.named(tag.Get("keys")))
 		} else if key := tag.Get("of") + tag.Get("complete"); key != "" && list {
-			CompleteList(cmd, name, words.named(key))
+			cmdline.CompleteList(cmd, name, words.named(key))
 		} else if key != "" {
-			Complete(cmd, name, words.named(key))
+			cmdline.Complete(cmd, name, words.named(key))
 		}
 		var err error
 		switch kind := tag.Get("file"); kind {
@@ -66,10 +67,10 @@ func Bind(cmd *cobra.Command, opts any, words Words) {
 			err = cmd.MarkFlagFilename(name, strings.Split(kind, ",")...)
 		}
 		if err != nil {
-			panic("cmdline: " + err.Error())
+			panic("flags: " + err.Error())
 		}
 		if tag.Get("required") != "" {
-			Require(cmd, name)
+			cmdline.Require(cmd, name)
 		}
 	})
 }
@@ -85,7 +86,7 @@ func Check(opts any, words Words) (err error) {
 			}
 			for _, value := range values {
 				if err == nil {
-					err = OneOf(name, value, words.named(key)()...)
+					err = cmdline.OneOf(name, value, words.named(key)()...)
 				}
 			}
 		}
@@ -94,7 +95,7 @@ func Check(opts any, words Words) (err error) {
 			if least == "0" {
 				want = "0 or more"
 			}
-			err = Usage("--%s %v: want %s", name, field.Interface(), want)
+			err = cmdline.Usage("--%s %v: want %s", name, field.Interface(), want)
 		}
 	})
 	return err
@@ -103,7 +104,7 @@ func Check(opts any, words Words) (err error) {
 func (w Words) named(key string) func() []string {
 	words, ok := w[key]
 	if !ok {
-		panic(fmt.Sprintf("cmdline: there are no words %q", key))
+		panic(fmt.Sprintf("flags: there are no words %q", key))
 	}
 	return words
 }
@@ -148,14 +149,14 @@ func add(f *pflag.FlagSet, name, letter string, tag reflect.StructTag, field any
 			f.StringSliceVarP(p, name, letter, *p, help)
 		}
 	default:
-		panic(fmt.Sprintf("cmdline: --%s: no flags of type %T", name, field))
+		panic(fmt.Sprintf("flags: --%s: no flags of type %T", name, field))
 	}
 	if usual == "" {
 		return
 	}
 	added := f.Lookup(name)
 	if err := added.Value.Set(usual); err != nil {
-		panic(fmt.Sprintf("cmdline: --%s: default %q: %v", name, usual, err))
+		panic(fmt.Sprintf("flags: --%s: default %q: %v", name, usual, err))
 	}
 	added.DefValue = added.Value.String()
 }
@@ -174,7 +175,7 @@ func parsed(text string) float64 {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		panic("cmdline: min: " + err.Error())
+		panic("flags: min: " + err.Error())
 	}
 	return n
 }
