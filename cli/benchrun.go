@@ -114,7 +114,7 @@ func (o *benchOptions) play(ctx context.Context, a *app, tasks []*bench.Opened, 
 		Warn:    a.Warn,
 		Progress: func(p bench.Progress) {
 			if bar == nil {
-				bar = progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(p.Of), Label: "bench", Unit: "episodes"})
+				bar = a.bar("bench", "episodes", int64(p.Of))
 			}
 			if p.Done == p.Kept { // before the first case that is played
 				bar.Skip(int64(p.Kept))

@@ -20,13 +20,6 @@ import (
 // version is the version of the build, which the Makefile sets.
 var version = "unknown"
 
-// app contains what all commands share.
-type app struct {
-	cmdline.App
-
-	learners []Learner // learners that the main function adds
-}
-
 // Main runs the process's command line and exits the process. It adds one command for each learner.
 func Main(learners ...Learner) {
 	program = calledAs(os.Args[0])

@@ -117,7 +117,7 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 		{"an unknown key of a trained scenario", []string{"train", "-s", "embedded-small-v1", "--set", "scenario.horizn=3h"}, cmdline.CodeError,
 			[]string{`"horizn"`, `did you mean "horizon"?`}},
 		{"training on nothing", []string{"train"}, cmdline.CodeUsage, []string{"--scenario"}},
-		{"resuming nothing", []string{"train", "--resume", "--dir", "runs/none", "-s", "embedded-small-v1"}, cmdline.CodeNoRun, []string{"runs/none"}},
+		{"resuming nothing", []string{"train", "--resume", "--dir", "runs/none"}, cmdline.CodeNoRun, []string{"runs/none"}},
 		{"no such split", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--split", "tset"}, cmdline.CodeUsage, []string{`"test"`}},
 		{"more windows than there are", []string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "99"}, cmdline.CodeUsage,
 			[]string{"99", "12"}},

@@ -13,7 +13,6 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/progress"
 )
 
 func newPredictorCmd(a *app) *cobra.Command {
@@ -70,7 +69,7 @@ func runPredictorFit(ctx context.Context, a *app, opts *predictorFitOptions, _ [
 	if err != nil {
 		return err
 	}
-	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "fit", Unit: "jobs"})
+	bar := a.bar("fit", "jobs", int64(len(jobs)))
 	err = predict.Teach(ctx, jobs, p, opts.Seed, func(n int) { bar.Set(int64(n)) })
 	bar.Finish()
 	if err != nil {

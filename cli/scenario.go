@@ -12,7 +12,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/internal/progress"
 )
 
 func newScenarioCmd(a *app) *cobra.Command {
@@ -65,9 +64,7 @@ func runScenarioDescribe(ctx context.Context, a *app, opts *describeOptions, arg
 	read := src.Report()
 	d := described{Description: src.Describe(), YAML: yaml.String(), CPUOnly: read.CPUOnly()}
 	if opts.Measure {
-		bar := progress.New(a.Talk, progress.Options{
-			Quiet: a.Quiet, Total: int64(src.Count(scenario.Test)), Label: "measure", Unit: "windows",
-		})
+		bar := a.bar("measure", "windows", int64(src.Count(scenario.Test)))
 		create := func() cluster.Scheduler {
 			sched, err := baselines.New("sjfskip")
 			if err != nil {

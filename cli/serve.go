@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -26,7 +25,6 @@ type serveOptions struct {
 	Physics  string        `flag:"physics" default:"ideal" help:"performance model from which policies take speeds, see physics"`
 	Seed     uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
 	Deadline time.Duration `flag:"deadline" default:"1s" min:"1ns" help:"time that the policy has for a decision, and then the fallback"`
-	Reasons  time.Duration `flag:"reasons" default:"5s" min:"1ns" help:"time for finding reasons, after the decision; if it is too short, the plan has none"`
 	Assume   time.Duration `flag:"assume" min:"0" help:"estimated run time of jobs that have no estimate"`
 	Starts   time.Duration `flag:"starts" min:"0" help:"time for forecasting when each waiting job starts, after the reasons, such as 2s; 0: no forecasts"`
 	serverOptions
@@ -69,8 +67,7 @@ it, and saves it at most once a minute and when it ends.
 With --starts the answer says when each waiting job is expected to start: a median and a 90th percentile, corrected by how
 earlier forecasts turned out. docs/what-if.md explains them.
 
-Finding reasons can take longer than deciding: --reasons limits the time for it, and POST /v1/plan?reasons=none leaves them
-out.
+Finding reasons can take longer than deciding: after 5 s the plan has none. POST /v1/plan?reasons=none leaves them out.
 
 To serve other machines, give --tls-cert, --tls-key and a token, in --token-file or `+tokenVariable+`. If there is a token, all
 requests except those for health must contain it, as Authorization: Bearer TOKEN.
@@ -116,7 +113,7 @@ func runServe(ctx context.Context, a *app, opts *serveOptions, _ []string) (err 
 	}
 	config := serve.Config{
 		Config: decide.Config{
-			Source: source, Fallback: from.Fallback(opts.Fallback), Seed: opts.Seed, Deadline: opts.Deadline, Reasons: opts.Reasons,
+			Source: source, Fallback: from.Fallback(opts.Fallback), Seed: opts.Seed, Deadline: opts.Deadline,
 			Parallel: opts.Parallel, Log: a.logger(), Beliefs: opts.Beliefs,
 		},
 		Profile: physics.Profiled(model), MaxBody: opts.MaxBody << 20, Assume: opts.Assume, Token: token,
@@ -162,13 +159,4 @@ func readToken(path string) (string, error) {
 		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
 	}
 	return serve.ReadToken(path)
-}
-
-// logger returns a logger that writes text to a terminal and otherwise JSON. With --quiet it logs only warnings and errors.
-func (a *app) logger() *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if a.Quiet {
-		opts.Level = slog.LevelWarn
-	}
-	return slog.New(serve.LogHandler(a.Talk, opts))
 }

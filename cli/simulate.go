@@ -7,11 +7,13 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/cli/flags"
+	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
@@ -19,7 +21,6 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
-	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -121,7 +122,7 @@ func runSimulate(ctx context.Context, a *app, opts *simulateOptions, _ []string)
 		Policy: policy.Name, Trace: opts.File, Oversize: oversize, CPUOnly: w.Report.CPUOnly(), BadRows: w.Report.Bad,
 	}
 	w.Jobs = nil
-	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "simulate", Unit: "jobs"})
+	bar := a.bar("simulate", "jobs", int64(len(jobs)))
 	done, err := simulate(ctx, cfg, jobs, *policy, opts.Seed, opts.LogOut != "" || opts.Drawing != drawOptions{}, func(finished int) { bar.Set(int64(finished)) })
 	bar.Finish()
 	if err != nil {
@@ -233,4 +234,27 @@ func metricRows(m *eval.Metrics) [][]string {
 			"%.1f servers lent on average, %d seized, %.3f %% of demand unserved", m.MeanLent, m.Seizures, 100*m.Unserved)})
 	}
 	return rows
+}
+
+// fitCluster removes or clamps the jobs that are too large for the empty cluster, as the mode says, and returns the remaining
+// jobs, in the memory of those of the workload, and the number of too large ones.
+func fitCluster(a *app, w trace.Workload, spec cluster.Spec, mode trace.OversizeMode) ([]trace.Job, int, error) {
+	room := spec.Rooms()
+	fits := func(j *cluster.JobSpec) bool { return int64(j.Workers) <= room(j) }
+	jobs, n := w.Jobs[:0], 0
+	for part := range slices.Chunk(w.Jobs, 1<<12) { // in parts, as a copy of a million jobs takes 200 MB
+		left, changed, err := trace.Oversize(part, fits, mode, int32(spec.GPUs()))
+		if err != nil {
+			return nil, 0, fmt.Errorf("%w: enlarge the cluster, or set --oversize to drop or clamp", err)
+		}
+		jobs, n = append(jobs, left...), n+changed
+	}
+	if len(jobs) == 0 {
+		return nil, 0, fmt.Errorf("%s: no job fits the cluster: enlarge it", w.Name)
+	}
+	if n > 0 {
+		done := map[trace.OversizeMode]string{trace.OversizeDrop: "left out", trace.OversizeClamp: "cut to its size"}[mode]
+		a.Say("%s: %d jobs too large for the cluster are %s", w.Name, n, done)
+	}
+	return jobs, n, nil
 }

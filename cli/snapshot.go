@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -161,30 +161,25 @@ func runSnapshotSlurm(_ context.Context, a *app, opts *slurmOptions, _ []string)
 
 // openAll opens files. The path - stands for standard input, once. The caller must call done.
 func openAll(a *app, paths ...string) (files []intake.File, done func(), err error) {
-	var open []*os.File
+	var all []func()
 	done = func() {
-		for _, f := range open {
-			_ = f.Close() // it was only read
+		for _, each := range all {
+			each()
 		}
 	}
-	standard := false
-	for _, path := range paths {
-		if path == "-" {
-			if standard {
-				done()
-				return nil, nil, cmdline.Usage("standard input: want it for one file only")
-			}
-			standard = true
-			files = append(files, intake.File{Name: "standard input", Reader: a.In})
-			continue
+	for i, path := range paths {
+		in, closed, err := a.open(path, "read cluster")
+		if path == "-" && slices.Contains(paths[:i], path) {
+			err = cmdline.Usage("standard input: want it for one file only")
 		}
-		f, err := os.Open(path)
 		if err != nil {
 			done()
-			return nil, nil, fmt.Errorf("read cluster: %w", err)
+			return nil, nil, err
 		}
-		open = append(open, f)
-		files = append(files, intake.File{Name: path, Reader: f})
+		if all = append(all, closed); path == "-" {
+			path = "standard input"
+		}
+		files = append(files, intake.File{Name: path, Reader: in})
 	}
 	return files, done, nil
 }

@@ -47,7 +47,7 @@ type traceRecorded struct {
 func runTraceRecord(ctx context.Context, a *app, opts *outOptions, logs []string) error {
 	var h history.History
 	r := traceRecorded{Out: opts.Out}
-	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Label: "record", Unit: "snapshots"})
+	bar := a.bar("record", "snapshots", 0)
 	defer bar.Finish()
 	for _, path := range logs {
 		damaged, err := recordLog(ctx, a, path, &h, bar)

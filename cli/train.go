@@ -17,7 +17,6 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
-	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
@@ -34,8 +33,7 @@ type trainOptions struct {
 	Seed     uint64   `flag:"seed" help:"seed of everything random: train.seed"`
 	Dir      string   `flag:"dir" file:"dir" help:"folder of the run (default runs/SCENARIO)"`
 	Labels   string   `flag:"labels" file:"dir" help:"folder of labels, which several runs may share (default labels in the run's folder)"`
-	Resume   bool     `flag:"resume" help:"continue the run in --dir from its newest checkpoint"`
-	OrBegin  bool     `flag:"or-begin" help:"with --resume: begin the run if --dir has none, for use in restarted jobs"`
+	Resume   bool     `flag:"resume" help:"continue the run in --dir from its newest checkpoint, or begin it if there is none and it has a scenario"`
 	Explain  bool     `flag:"explain" help:"print what every setting means, and train nothing"`
 	Cores    int      `flag:"cores" min:"0" help:"cores that this process uses, 0 for all; does not change the result"`
 	Pool     poolOptions
@@ -79,7 +77,8 @@ same, byte for byte. The learner includes the broker through which they work; --
 With train.patience=N the run ends after N validations in a row that found no better weights.
 
 An interrupt lets the current update finish and saves it; a second one ends at once. --resume continues a run from its
-newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts.
+newest checkpoint, and with another number of --updates extends it; train.extended in run.yaml then records the parts. With
+--scenario or --config, --resume begins the run if there is none.
 
 Later sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the flags. --explain
 lists the settings with their defaults and says what they mean.`, cmdline.CodeNoRun, cmdline.CodeMismatch),
@@ -119,10 +118,9 @@ func runTrain(ctx context.Context, a *app, opts *trainOptions, _ []string) error
 	if opts.changed("seed") {
 		opts.Sets = append(opts.Sets, fmt.Sprintf("train.seed=%d", opts.Seed))
 	}
-	if opts.OrBegin && (!opts.Resume || opts.Dir == "") {
-		return cmdline.Usage("--or-begin: want --resume and --dir, too")
+	if opts.Dir != "" && cmp.Or(opts.Scenario, opts.Config) != "" {
+		opts.Resume = opts.Resume && isRun(opts.Dir)
 	}
-	opts.Resume = opts.Resume && !(opts.OrBegin && !isRun(opts.Dir))
 	result, err := trainRun(ctx, a, opts)
 	if err != nil {
 		return err
@@ -160,7 +158,7 @@ func trainRun(ctx context.Context, a *app, opts *trainOptions) (*trained, error)
 	if result.Dir == "" {
 		result.Dir = filepath.Join("runs", names[0])
 	}
-	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(cfg.Updates), Label: "train", Unit: "it"})
+	bar := a.bar("train", "it", int64(cfg.Updates))
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this update, a second signal ends at once") })()
 	warn := func(err error) { bar.Clear(); a.Warn(err) }

@@ -106,13 +106,13 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(mainVariable, "1") // for the workers
 	must(t, small("alone")...)
-	must(t, append(small("pooled"), "--workers", "2", "--resume", "--or-begin")...)
+	must(t, append(small("pooled"), "--workers", "2", "--resume")...)
 	equal(t, outcome(t, "pooled"), outcome(t, "alone"))
-	if s := must(t, "train", "--resume", "--or-begin", "--dir", "pooled"); !strings.Contains(s.out, "6 of 6 updates") {
+	if s := must(t, "train", "--resume", "--dir", "pooled"); !strings.Contains(s.out, "6 of 6 updates") {
 		t.Errorf("a run that has ended is not resumed:\n%s", s.out)
 	}
 	for _, args := range [][]string{
-		{"train", "--or-begin", "--dir", "pooled"}, {"train", "--workers", "-1"}, {"train", "--listen", "127.0.0.1:0"},
+		{"train", "--workers", "-1"}, {"train", "--listen", "127.0.0.1:0"},
 		{"train", "--listen", "0.0.0.0:0", "--token-file", file(t, "token", "sixteen bytes and more")},
 		{"train", "--workers", "1", "--queue", "a.b"},
 		{"train", "--listen", "127.0.0.1:0", "--broker", "nats://127.0.0.1:1"}, {"train", "--broker", "nats://nats.example:4222"},
