@@ -38,28 +38,16 @@ Plays policies on the tasks of the benchmark and prints a ranking. A task is a b
 fixed seed. Without flags the command plays all standard policies on all tasks. docs/bench.md has the rules: what may be tuned on
 what, and what must be said of a policy.
 
-The score of a policy is its mean job completion time divided by that of the reference rule in the same window, as a geometric
-mean over windows and tasks. The 95 % interval is a bootstrap over windows. A policy is ranked behind those that are clearly
-better: the others are ties.
-
 Some tasks tell policies run times and speeds, others tell neither. --policy P plays P on all of them, --untold Q plays Q in its
-place where nothing is told, such as the same policy with +know. A standard policy has its own setting for these tasks. Policies
-are those of eval; one that was trained on jobs of a task is refused.
-
-Tasks on real traces need files that are not part of the program. Tasks whose files are missing are left out, with a note that
-names the file; a task that --task names must have its files.
+place where nothing is told, such as the same policy with +know. Policies are those of eval; one that was trained on jobs of a
+task is refused. Tasks whose traces are missing are left out, with a note that names the file, unless --task names them.
 
 The folder --out keeps finished cases. To continue after an interrupt, give the same command again. Its file results.json has all
-rows that were played in the folder, with digests of the program, the scenarios and the policies. Equal rows have equal bytes.
+rows that were played in the folder. Equal rows have equal bytes.
 
-With FILE, the command plays nothing, and ranks the policies of such files, from here or elsewhere, together. The reference rule
-must have done the same in all of them, window for window: otherwise their programs or traces differ, and the command fails. If
-two files have different results of the same policy, the later file's name stands behind the policy's. Policies that did not play
-all tasks are listed without a rank, and a note names the tasks that all have played.
-
---list prints, of each task, how many windows are played, what schedulers are told, how long a restart takes, what speeds depend
-on, and the files that it needs; of each standard policy, the setting that plays where run times and speeds are told and the one
-that plays where they are not.`,
+With FILE, the command plays nothing, and ranks the policies of such files, from here or elsewhere, together. It fails if the
+reference rule has not done the same in all of them, window for window. If two files have different results of the same policy,
+the later file's name stands behind the policy's. Policies that did not play all tasks are listed without a rank.`,
 			cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym bench
   clustergym bench --policy mine=runs/mine --untold mine=runs/mine-untold

@@ -44,20 +44,14 @@ such as another README.md.
 The command refuses a run whose newest checkpoint is damaged, unless --allow-older allows it to use the newest good one.
 
 With --model the policy was trained with other software: the bundle is policy.onnx, manifest.json and README.md. The Python
-package does so in clustergym.export_policy; docs/python.md says how a model is exported from PyTorch. The policy is that of a
-central controller. Its inputs have the names of the environment's observations: one or more of servers, jobs, job_mask,
-candidates, job_of, coalition, cluster and action_mask. Its output is a score for each number that may be named, 0 included. All
-servers of the candidate with the highest score name it; if the scores of several are equal, the one with the lowest number. If
-the score of a number that may be named is infinite or no number, the prior's choice is taken.
-
-The flags of the environment are those with which that policy was trained: they say what it observes. --scenario, --split and
---reward are recorded, and eval refuses windows that share jobs with the training and validation windows of the scenario, or
-with those of the split. --agree makes no difference.
+package does so in clustergym.export_policy; docs/python.md says how a model is exported from PyTorch, and what its inputs and
+its output are. The flags of the environment are those with which that policy was trained. --scenario, --split and --reward are
+recorded, and eval refuses windows that share jobs with the training and validation windows of the scenario, or with those of the
+split. --agree makes no difference.
 
 Before the folder is written, the policy of a model plays 64 rounds of the scenario as a trial. The command refuses a model that
 does not fit the observations, that this program cannot compute, or that fails in the trial: the score of a number that may be
-named is infinite or no number, or a round takes more than a quarter of a second of one core, or 128 MiB. A model with a fixed
-number of servers decides only on clusters of that many.
+named is infinite or no number, or a round takes more than a quarter of a second of one core, or 128 MiB.
 
 --sign-key signs the bundle with an Ed25519 key, for serve, plan and other programs that verify it: docs/production.md
 explains how.`,

@@ -57,14 +57,11 @@ func newTrainCmd(a *app) *cobra.Command {
 		Long: cmdline.Long(`
 Trains a policy on the training windows of one scenario, or of several in turn, and keeps the weights that do best on their
 validation windows. The team begins as its prior, the baseline whose proposals it reviews: train.prior names it, or several
-with commas between, of which the best on training windows is taken. The first train.expert updates learn from labels: at
-some decisions of the prior the simulator carries out every candidate in a fork and plays on. Runs that differ in network,
-seed or learner may share labels. The other updates learn from actions that the team samples.
+with commas between, of which the best on training windows is taken. docs/training.md explains the rest.
 
 --from begins with the weights of a trained policy: released, the folder of an exported policy, or that of a run, whose best
 weights are taken. The run has that policy's prior, window, candidates, rivals, encoder and size, and refuses others, and its
 margin unless train.margin is given. Validation chooses among that policy as it is, the prior, and the weights trained here.
-run.yaml lists what that policy was trained on, so that eval refuses these jobs for the new one, too.
 
 The same settings give the same weights, byte for byte, whatever the number of cores, even if a run is interrupted or killed
 and then resumed. The run's folder contains run.yaml, metrics.jsonl, timing.jsonl, checkpoints, labels, and event files with
