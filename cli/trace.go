@@ -3,16 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/cli/flags"
-	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
@@ -21,7 +16,7 @@ func newTraceCmd(a *app) *cobra.Command {
 	return cmdline.NewGroup("trace", "Describe, convert and generate traces, and fit the generator",
 		fmt.Sprintf(`Traces are tables of jobs, plain or gzip. How a file begins determines the format: %s.
 If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
-		newTraceLsCmd(a), newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a),
+		newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a),
 		newTraceRecordCmd(a), newTraceFetchCmd(a))
 }
 
@@ -37,69 +32,6 @@ func (o *traceInput) workload(ctx context.Context, a *app, path string) (trace.W
 		return w, err
 	}
 	return o.Cut(w)
-}
-
-func newTraceLsCmd(a *app) *cobra.Command {
-	return newCommand(a, &none{}, &cobra.Command{
-		Use:   "ls [DIR]",
-		Short: "List the traces in a folder",
-		Long: cmdline.Long(`
-Lists the files in and below DIR that can be read as traces, with the formats that their headers allow. DIR defaults to the
-folder traces in $` + scenario.SharedVariable + ` if that is set, else to the working folder.`),
-		Example: "  clustergym trace ls traces",
-		Args:    cobra.MaximumNArgs(1),
-	}, runTraceLs)
-}
-
-// traceFile is one file of trace ls.
-type traceFile struct {
-	Path    string         `json:"path"`
-	Formats []trace.Format `json:"formats"`
-	Bytes   int64          `json:"bytes"`
-}
-
-func runTraceLs(_ context.Context, a *app, _ *none, args []string) error {
-	dir := "."
-	if shared := os.Getenv(scenario.SharedVariable); shared != "" {
-		dir = filepath.Join(shared, "traces")
-	}
-	if len(args) == 1 {
-		dir = args[0]
-	}
-	files, rows := []traceFile{}, [][]string{{"trace", "format", "bytes"}}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !d.Type().IsRegular() || !strings.HasSuffix(strings.TrimSuffix(path, ".gz"), ".csv") {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if formats, names := readableAs(path); len(formats) > 0 {
-			files = append(files, traceFile{path, formats, info.Size()})
-			rows = append(rows, []string{path, strings.Join(names, " or "), strconv.FormatInt(info.Size(), 10)})
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("list traces: %w", err)
-	}
-	return a.Print(files, rows)
-}
-
-// readableAs returns the trace formats that the header of a file fits, and their names.
-func readableAs(path string) (formats []trace.Format, names []string) {
-	for _, f := range trace.Formats() {
-		r, err := trace.Open(path, trace.Options{Format: f})
-		if err == nil {
-			formats, names = append(formats, f), append(names, string(f))
-			_ = r.Close() // only the header was read
-		}
-	}
-	return formats, names
 }
 
 type importOptions struct {

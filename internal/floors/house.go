@@ -107,7 +107,7 @@ func house() rules {
 			{5, "env/observe", "states and candidates as rows of numbers"},
 			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 
-			{6, "cli/flags", "flags by which commands are told of a trace, a window, a scenario or a predictor"},
+			{6, "cli/flags", "makes flags of the fields of structs, and has those that several commands share"},
 			{6, "env/game", "one decision of a team of servers: rounds, joint actions, agreement; links no simulator"},
 			{6, "eval/playjob", "what a worker must know to play episodes of an evaluation"},
 			{6, "baselines", "orders of jobs, and schedulers by name with their options"},
