@@ -180,8 +180,8 @@ const playHelp = `  empty     name what the policy would, marked >
   q         quit: the episode ends here
 `
 
-// ask asks the user what to do in a round until the answer is valid: how many rounds to skip, whether to quit, or else what to name.
-// The end of the input means quit.
+// ask asks the user what to do in a round until the answer is valid: how many rounds to skip, whether to quit, or else what to
+// name. The end of the input means quit.
 func (p *envPlay) ask(ctx context.Context, a *app, answers <-chan string, r *playRound) (skip int, quit bool, err error) {
 	for {
 		if !a.Quiet {

@@ -188,7 +188,8 @@ func (p *envPlay) say(format string, args ...any) {
 
 // draw draws a round before it is played.
 func (p *envPlay) draw(r *playRound) error {
-	p.say("\nround %d at %s: %d waiting, %d running, %d of %d GPUs free", r.Round, clock(r.Now), r.Waiting, r.Running, r.Free, r.GPUs)
+	p.say("\nround %d at %s: %d waiting, %d running, %d of %d GPUs free",
+		r.Round, clock(r.Now), r.Waiting, r.Running, r.Free, r.GPUs)
 	rows := [][]string{{" ", "kind", "", "bid", "servers", "what it does"}}
 	for _, n := range r.open() {
 		c := &r.Candidates[n-1]

@@ -43,7 +43,8 @@ func runPhysics(_ context.Context, a *app, _ *none, _ []string) error {
 		Parts  []physics.Help `json:"parts"`
 		Models []family       `json:"models"`
 	}{Parts: physics.Parts()}
-	parts, models := [][]string{{"part", "what it does"}}, [][]string{{"model", "GPU MiB", "P100", "K80", "1 core", "beside itself", "8 workers"}}
+	parts := [][]string{{"part", "what it does"}}
+	models := [][]string{{"model", "GPU MiB", "P100", "K80", "1 core", "beside itself", "8 workers"}}
 	for _, p := range out.Parts {
 		parts = append(parts, []string{p.Usage, p.About})
 	}

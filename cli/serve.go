@@ -38,8 +38,8 @@ type serveOptions struct {
 // How often serve checks whether the bundle of its policy has changed. Tests shorten it.
 var pollEvery = 2 * time.Second
 
-// How long serve goes on at shutdown: the delay, while only /readyz fails, is long enough for a load balancer that checks every two
-// seconds and wants two failures. There is none on a loopback address.
+// How long serve goes on at shutdown: the delay, while only /readyz fails, is long enough for a load balancer that checks every
+// two seconds and wants two failures. There is none on a loopback address.
 const shutdownDelay, shutdownDrain = 5 * time.Second, 30 * time.Second
 
 // tokenVariable is the name of the environment variable with the token.

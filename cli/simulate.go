@@ -78,7 +78,8 @@ type simulation struct {
 // config returns the configuration of the simulator.
 func (o *simulateOptions) config() (sim.Config, error) {
 	if o.Servers < 1 || o.GPUs < 1 {
-		return sim.Config{}, cmdline.Usage("a cluster of %d servers with %d GPUs each: want at least 1 server and 1 GPU", o.Servers, o.GPUs)
+		return sim.Config{}, cmdline.Usage("a cluster of %d servers with %d GPUs each: want at least 1 server and 1 GPU",
+			o.Servers, o.GPUs)
 	}
 	model, err := physics.Parse(o.Physics)
 	if err != nil {
@@ -123,7 +124,8 @@ func runSimulate(ctx context.Context, a *app, opts *simulateOptions, _ []string)
 	}
 	w.Jobs = nil
 	bar := a.bar("simulate", "jobs", int64(len(jobs)))
-	done, err := simulate(ctx, cfg, jobs, *policy, opts.Seed, opts.LogOut != "" || opts.Drawing != drawOptions{}, func(finished int) { bar.Set(int64(finished)) })
+	keep := opts.LogOut != "" || opts.Drawing != drawOptions{}
+	done, err := simulate(ctx, cfg, jobs, *policy, opts.Seed, keep, func(finished int) { bar.Set(int64(finished)) })
 	bar.Finish()
 	if err != nil {
 		return err

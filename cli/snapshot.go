@@ -125,8 +125,8 @@ func newSnapshotSlurmCmd(a *app) *cobra.Command {
 Reads what scontrol show nodes --json and squeue --json print, in the formats of Slurm's data_parser v0.0.39 to v0.0.43, and
 writes a snapshot to standard output.
 
-Servers are the nodes with the generic resource gpu. A job may use the nodes of its partitions, without those that it excludes. Its
-account becomes the tenant. Each waiting task of an array becomes a job. Jobs that Slurm would not start however many GPUs are
+Servers are the nodes with the generic resource gpu. A job may use the nodes of its partitions, without those that it excludes.
+Its account becomes the tenant. Each waiting task of an array becomes a job. Jobs that Slurm would not start however many GPUs are
 free are left out. Users tend to set time limits far too high, so that a limit counts as an estimate only with
 --limit-as-estimate. docs/snapshots.md says more.
 

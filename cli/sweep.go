@@ -86,7 +86,8 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f := cmd.Flags()
 	f.StringVarP(&opts.scenario.Name, "scenario", "s", "", "built-in scenarios, see scenario ls, or YAML files, with commas between")
 	f.StringArrayVar(&opts.vary, "vary", nil, "a setting to vary, train.KEY=VALUE,VALUE,...; repeatable")
-	f.StringArrayVar(&opts.scenario.Sets, "set", nil, "change a setting of all runs: train.KEY=value or scenario.KEY=value; repeatable")
+	f.StringArrayVar(&opts.scenario.Sets, "set", nil,
+		"change a setting of all runs: train.KEY=value or scenario.KEY=value; repeatable")
 	cmdline.CompleteKeys(cmd, "set", trainKeys)
 	f.StringVar(&opts.config, "config", "", "YAML file of the request")
 	f.Int("seeds", usual.Seeds, "how many runs each point has: the seeds train.seed and those after it")

@@ -51,7 +51,8 @@ func Bind(cmd *cobra.Command, opts any, words Words) {
 		name, letter, _ := strings.Cut(tag.Get("flag"), ",")
 		f := cmd.Flags()
 		add(f, name, letter, tag, field.Addr().Interface())
-		if _, list := field.Interface().([]string); list && tag.Get("keys") != "" {
+		_, list := reflect.TypeAssert[[]string](field)
+		if list && tag.Get("keys") != "" {
 			cmdline.CompleteKeys(cmd, name, words.named(tag.Get("keys")))
 		} else if key := tag.Get("of") + tag.Get("complete"); key != "" && list {
 			cmdline.CompleteList(cmd, name, words.named(key))
@@ -80,7 +81,7 @@ func Check(opts any, words Words) (err error) {
 	eachFlag(reflect.ValueOf(opts).Elem(), func(tag reflect.StructTag, field reflect.Value) {
 		name, _, _ := strings.Cut(tag.Get("flag"), ",")
 		if key := tag.Get("of"); key != "" {
-			values, list := field.Interface().([]string)
+			values, list := reflect.TypeAssert[[]string](field)
 			if !list {
 				values = []string{field.String()}
 			}

@@ -27,7 +27,7 @@ type every struct {
 	Share float64  `flag:"share" default:"0.5" help:"a share"`
 	Big   int64    `flag:"big" help:"a number"`
 	Loud  bool     `flag:"loud" help:"say more"`
-	own   int      //nolint:unused // fields without tags are left alone
+	own   int
 }
 
 var colours = Words{"colours": func() []string { return []string{"red", "blue"} }}

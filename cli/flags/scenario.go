@@ -13,8 +13,8 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// Scenario contains the flags that name a scenario and change its settings. Name may also be the folder of a run that learned from
-// one scenario.
+// Scenario contains the flags that name a scenario and change its settings. Name may also be the folder of a run that learned
+// from one scenario.
 type Scenario struct {
 	Name string   `flag:"scenario,s" complete:"scenario" help:"a built-in scenario, see clustergym scenario ls, a YAML file, or a run's folder"`
 	Sets []string `flag:"set" keys:"scenariokeys" help:"change the scenario: key=value, such as cluster.servers=16; repeatable"`
