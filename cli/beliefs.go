@@ -1,211 +1,137 @@
 package cli
 
 import (
+	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"time"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/eval/beliefs"
-	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
-type askOptions struct {
-	logs []string
+type beliefsOptions struct {
 	from flags.Scenario // whose training split teaches; its name is "" for none
-	at   time.Duration
-	end  bool // at is not given
-	job  string
-	user string
-	time string
-	top  int
-	plot string
 	save string
 }
 
 func newBeliefsCmd(a *app) *cobra.Command {
-	var opts askOptions
+	var opts beliefsOptions
 	cmd := &cobra.Command{
 		Use:   "beliefs [LOG...]",
-		Short: "Show what a scheduler that is told nothing believes of jobs",
+		Short: "Write what policies with +know begin with",
 		Long: cmdline.Long(`
-Replays an event log up to an instant and learns from what a scheduler without knowledge sees: how long the jobs ran that have
-ended, and the measured throughputs of jobs. The policies with +know:speed=fit learn in the same way, except that they count
-the progress of jobs by what they believe of speeds. Here it is counted as the log's scenario tells it.
+Writes to a file what event logs teach a scheduler that is told nothing: how long jobs run, and how fast, from the measured
+throughputs of scenarios with readings. serve, clustergym-kube, plan and whatif begin with it (--beliefs). serve and
+clustergym-kube go on learning and write such files, too. With --scenario, the training split of the scenario comes before the
+logs: it teaches what policies with seen=training know in eval. If the first argument is a file of beliefs, the logs add to it.
 
-Without --job, a table has the predicted run time of a new job, by user: 10 % of such jobs end before the first time, half
-before the second, 90 % before the third. "counts" is the number of the most similar jobs that have ended; earlier ones count
-as less than one. A second table has the believed speed of a job in other configurations, relative to the job as requested,
-alone on V100. 80 % of speeds should be in the interval.
-
---job shows what was measured of a job, its believed speeds, and how much longer it is believed to run. --plot draws run times
-and the believed speed over the CPU of a worker, with readings as points. The unit of throughput is unknown: the readings of a
-job are multiplied by one factor so that they lie about the curve, and corrected by what is believed of everything but CPU.
-
-Only logs of scenarios with readings have throughputs, such as those whose names end in -untold-v1.
-
---save writes what one or more logs taught into a file, with which serve --beliefs and clustergym-kube --beliefs begin. These
-programs go on learning and write such files, too. With --scenario, the training split of the scenario comes before the logs:
-it teaches what policies with seen=training know in eval. If the first argument is a file of beliefs, the logs add to it.
-
-Without --save, the command shows what is in such a file: it contains no jobs, so that speeds are those of a job with four
-cores a worker.`),
-		Example: `  clustergym beliefs log.jsonl.gz --plot all.svg
-  clustergym beliefs log.jsonl.gz --user user-1 --time age
-  clustergym beliefs log.jsonl.gz --job 4223 --at 12h --plot job.svg
-  clustergym beliefs --scenario venus-load110-weak-moldable-warm-untold-v1 --save beliefs.json
+Without --save, the command says what is in such a file.`),
+		Example: `  clustergym beliefs --scenario venus-load110-weak-moldable-warm-untold-v1 --save beliefs.json
   clustergym beliefs beliefs.json log.jsonl.gz --save more.json
-  clustergym beliefs more.json --user user-1`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.logs, opts.end = args, !cmd.Flags().Changed("at")
-			return runBeliefs(cmd.Context(), a, opts)
-		},
+  clustergym beliefs more.json`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runBeliefs(cmd.Context(), a, opts, args) },
 	}
-	f := cmd.Flags()
-	f.DurationVar(&opts.at, "at", 0, "the instant, from the beginning of the log; by default its last decision")
-	f.StringVar(&opts.job, "job", "", "show one job")
-	f.StringVar(&opts.user, "user", "", "show the jobs of one user, by their number of workers")
-	f.StringVar(&opts.time, "time", string(belief.History),
-		"predict run times from those of all jobs (age), or also by user and workers (history)")
-	f.IntVar(&opts.top, "top", 10, "how many users to print: those with most ended jobs")
-	f.StringVar(&opts.plot, "plot", "", "draw to this file: SVG, PNG or PDF by the end of its name")
-	f.StringVar(&opts.save, "save", "", "write what the logs taught to this file, and show nothing")
+	cmd.Flags().StringVar(&opts.save, "save", "", "write what was learned to this file")
 	flags.Bind(cmd, &opts.from, words)
-	cmd.MarkFlagsMutuallyExclusive("job", "user", "save")
-	for _, flag := range []string{"at", "time", "top", "plot"} {
-		cmd.MarkFlagsMutuallyExclusive("save", flag)
-	}
-	cmdline.Complete(cmd, "time", func() []string { return []string{string(belief.Age), string(belief.History)} })
 	return cmd
 }
 
-func (o *askOptions) validate() error {
-	if format := figureFormat(o.plot); o.plot != "" && !slices.Contains(figure.Formats(), format) {
-		return cmdline.Usage("--plot %s: want a name that ends in .%s", o.plot, strings.Join(figure.Formats(), ", ."))
-	}
-	switch {
-	case o.save == "" && (len(o.logs) != 1 || o.from.Name != ""):
-		return cmdline.Usage("%d logs, --scenario %q: want one log, or --save FILE", len(o.logs), o.from.Name)
-	case len(o.logs) == 0 && o.from.Name == "":
-		return cmdline.Usage("--save %s: want logs or --scenario", o.save)
-	}
-	if o.at < 0 || o.top < 0 {
-		return cmdline.Usage("--at %v, --top %d: want 0 or more", o.at, o.top)
-	}
-	return cmdline.OneOf("time", o.time, string(belief.Age), string(belief.History))
+// beliefsResult is the result of beliefs.
+type beliefsResult struct {
+	File     string  `json:"file"`
+	Ended    int64   `json:"ended"` // jobs
+	Readings int64   `json:"readings"`
+	Low      float64 `json:"p10_s"` // of the run time of a new job of which nothing is known
+	Median   float64 `json:"p50_s"`
+	High     float64 `json:"p90_s"`
 }
 
-func runBeliefs(ctx context.Context, a *app, opts askOptions) error {
-	if err := opts.validate(); err != nil {
+func runBeliefs(ctx context.Context, a *app, opts beliefsOptions, files []string) error {
+	file := opts.save
+	switch {
+	case file == "" && (len(files) != 1 || opts.from.Name != ""):
+		return cmdline.Usage("%d files, --scenario %q: want one file of beliefs, or --save FILE", len(files), opts.from.Name)
+	case file == "":
+		file = files[0]
+	case len(files) == 0 && opts.from.Name == "":
+		return cmdline.Usage("--save %s: want logs or --scenario", file)
+	default:
+		release, err := decide.LockBeliefs(file)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	m, err := learned(ctx, a, opts, files)
+	if err != nil {
 		return err
 	}
 	if opts.save != "" {
-		return saveBeliefs(ctx, a, &opts)
-	}
-	if holdsBeliefs(opts.logs[0]) {
-		return runSavedBeliefs(a, &opts)
-	}
-	log, err := readLog(a, opts.logs[0])
-	if err != nil {
-		return err
-	}
-	at := opts.at
-	if opts.end {
-		at = beliefs.End
-	} else if end := log.Records[len(log.Records)-1].At; at > end {
-		return cmdline.Usage("--at %v: the log ends at %v", at, end)
-	}
-	b, err := beliefs.Learn(log, at, belief.Kind(opts.time))
-	if err != nil {
-		return err
-	}
-	var job *beliefs.Job
-	if opts.job != "" {
-		j, ok := b.Job(opts.job)
-		if !ok {
-			return unknownName("job", opts.job, b.Names(), b)
-		}
-		job = &j
-	}
-	if err := opts.knowsUser(b); err != nil {
-		return err
-	}
-	if opts.plot != "" {
-		if err := drawBeliefs(a, &opts, b, job); err != nil {
+		if err := decide.WriteBeliefs(opts.save, m); err != nil {
 			return err
 		}
 	}
-	if job != nil {
-		return printJobBeliefs(a, log, b, job)
+	new := m.Times(belief.Age, belief.Gittins).Of(&cluster.JobSpec{})
+	q := func(q float64) float64 { return new.Quantile(0, q).Seconds() }
+	r := beliefsResult{file, m.Ended(), m.Readings(), q(.1), q(.5), q(.9)}
+	if a.JSON {
+		return a.PrintJSON(r)
 	}
-	headline := fmt.Sprintf("%s at %s: what a scheduler that is told nothing believes", log.Scheduler, phrase.Time(b.Now()))
-	return printBeliefs(a, headline, log.Scheduler, b, &opts)
-}
-
-func (o *askOptions) knowsUser(b *beliefs.Beliefs) error {
-	if users := b.UserNames(); o.user != "" && !slices.Contains(users, o.user) {
-		return unknownName("user", o.user, users, b)
-	}
+	a.Printf("%s: what was learned from %s and %s; a new job runs for about %s, 80 %% of them for %s to %s\n", file,
+		phrase.Count(r.Ended, "ended job"), phrase.Count(r.Readings, "reading"), phrase.Seconds(r.Median), phrase.Seconds(r.Low),
+		phrase.Seconds(r.High))
 	return nil
 }
 
-// unknownName returns an error about a job or user that is not in the log by then.
-func unknownName(flag, name string, known []string, b *beliefs.Beliefs) error {
-	if len(known) == 0 {
-		return cmdline.Usage("--%s %q: the log names no %s by %v", flag, name, flag, phrase.Time(b.Now()))
+// learned returns what the scenario and the files teach.
+func learned(ctx context.Context, a *app, opts beliefsOptions, files []string) (m *belief.Memory, err error) {
+	m = belief.NewMemory()
+	switch {
+	case opts.from.Name != "":
+		m, err = taught(ctx, &opts.from)
+	case opts.save == "" || holdsBeliefs(files[0]):
+		m, err = decide.ReadBeliefs(files[0])
+		files = files[1:]
 	}
-	hint := cmdline.DidYouMean(name, known)
-	if strings.HasPrefix(hint, ": want") {
-		hint = cmdline.DidYouMean(name, known[:min(len(known), 20)])
+	for i := 0; i < len(files) && err == nil; i++ {
+		var log *sim.Log
+		if log, err = readLog(a, files[i]); err == nil {
+			err = sim.Visit(log, sim.Look{Before: func(tx *cluster.Txn, _ int) { m.Observe(tx) }})
+			m.Forget()
+		}
 	}
-	return cmdline.Usage("--%s %q: no such %s by %v%s", flag, name, flag, phrase.Time(b.Now()), hint)
+	return m, err
 }
 
-// curvePoints is the number of points of a curve in a figure.
-const curvePoints = 200
-
-func drawBeliefs(a *app, opts *askOptions, b *beliefs.Beliefs, job *beliefs.Job) error {
-	everyone := b.Everyone()
-	shown := []beliefs.RunTime{everyone}
-	names := []string{"all jobs"}
-	band := beliefs.Band{}
-	of := "a job of " + opts.user
-	switch {
-	case job != nil:
-		own := b.RunTimeOf(job)
-		shown, names = append(shown, own), append(names, "jobs like "+job.Job)
-		band, of = b.JobBand(job, curvePoints), "job "+job.Job
-	case opts.user != "":
-		for _, r := range b.Each(opts.user)[:1] {
-			shown, names = append(shown, r), append(names, userAndSize(&r))
-		}
-		band = b.TypicalBand(opts.user, curvePoints)
-	default:
-		for _, r := range b.Users(2) {
-			shown, names = append(shown, r), append(names, userAndSize(&r))
-		}
-		band, of = b.TypicalBand("", curvePoints), "any job"
-	}
-	var lines []figure.Line
-	for i := range shown {
-		x, y := shown[i].Curve(curvePoints)
-		lines = append(lines, figure.Line{Name: names[i], X: x, Y: y})
-	}
-	f, err := figure.Beliefs(lines, &figure.Band{
-		Line: figure.Line{Name: "speed of " + of + ", with 80 % interval", X: band.X, Y: band.Mean},
-		Low:  band.Low, High: band.High, PointX: band.PointX, PointY: band.PointY, PointName: "readings",
-		Mark: band.Request, MarkName: "requested CPU",
-	})
+// holdsBeliefs reports whether a file is one of saved beliefs, by its beginning.
+func holdsBeliefs(path string) bool {
+	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return false // reading it as a log says why
 	}
-	return a.Write(opts.plot, func(w io.Writer) error { return f.Write(w, figureFormat(opts.plot)) })
+	defer f.Close()
+	head := make([]byte, 64)
+	n, _ := io.ReadFull(f, head)
+	return bytes.Contains(head[:n], []byte(`"`+belief.MemoryFormat+`"`))
+}
+
+func taught(ctx context.Context, from *flags.Scenario) (*belief.Memory, error) {
+	s, err := from.Load()
+	if err != nil {
+		return nil, err
+	}
+	src, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	return eval.Taught(ctx, src)
 }

@@ -74,8 +74,6 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/snapshots.md", "clustergym whatif --snapshot cluster.json --policy sjfskip --quota", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy fifo", "", "TestTheSnapshotsPage compares what it prints"},
 	{"docs/snapshots.md", "clustergym plan --snapshot cluster.json --policy sjfskip --assume 4h", "", "TestTheSnapshotsPage compares what it prints"},
-	{"docs/told.md", "clustergym eval", "", "it needs traces"},
-	{"docs/told.md", "clustergym beliefs", "", "it needs traces: TestBeliefs"},
 	{"docs/training.md", "tensorboard", "", "it needs TensorBoard, which is not part of the project"},
 	{"docs/training.md", "clustergym demo", "", "TestDemo runs it"},
 	{"docs/training.md", "clustergym train --scenario embedded-small-v1 --from", "--updates 1 --set train.windows=1 --set train.validation=1", "training takes up to minutes"},

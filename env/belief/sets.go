@@ -1,8 +1,6 @@
 package belief
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -60,24 +58,6 @@ func (l *Learner) Counted(spec *cluster.JobSpec) float64 {
 		}
 	}
 	return 0
-}
-
-// Known is a set of similar jobs of which some have ended: the jobs of a user, or those of them with a number of workers.
-type Known struct {
-	User    string
-	Workers int32   // 0 for any
-	Jobs    float64 // how many have ended; earlier ones count as less than one
-}
-
-// Known returns the sets of jobs of single users of which a History knows, by user and number of workers.
-func (l *Learner) Known() (all []Known) {
-	for k, s := range l.sets {
-		if k.user != "" {
-			all = append(all, Known{k.user, k.workers, s.sum})
-		}
-	}
-	slices.SortFunc(all, func(a, b Known) int { return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Workers, b.Workers)) })
-	return all
 }
 
 // add learns that a job ended in a bin. The weight 1 of the job is spread over the bins within reach, in a triangle; what would

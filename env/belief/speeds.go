@@ -71,12 +71,6 @@ func (l *Speeds) Read(s *cluster.View, id cluster.JobID) {
 	}
 }
 
-// Learned returns the number of readings learned from.
-func (l *Speeds) Learned() int64 { return l.read }
-
-// Types returns the GPU types that readings had, except those that count as V100.
-func (l *Speeds) Types() []string { return slices.Clone(l.types) }
-
 // Observe learns from all readings that came since the last decision, job by job in the order of their ids: those of running jobs
 // and of jobs that have just ended or been interrupted.
 func (l *Speeds) Observe(tx *cluster.Txn) {

@@ -93,8 +93,6 @@ func all(t testing.TB) map[string]*Figure {
 	keep("timeline", f, err)
 	f, err = Differences(names, []eval.Difference{{Mean: -90, Lo: -120, Hi: -50}, {Mean: 20, Lo: -inf, Hi: inf}}, "s")
 	keep("differences", f, err)
-	f, err = Beliefs([]Line{{names[1], []float64{1, 60, 3600}, []float64{0, .5, 1}}}, band())
-	keep("beliefs", f, err)
 	f, err = Gantt(fifo, srtf)
 	keep("gantt", f, err)
 	return figures

@@ -131,7 +131,6 @@ func house() rules {
 			{10, "serve/decide/decidetest", "tests: policies that answer, fail or are late"},
 			{10, "train/compare", "training runs side by side, from what their folders tell"},
 			{10, "eval/bench", "the benchmark: its tasks, rivals, file of results and ranking"},
-			{10, "eval/beliefs", "what is believed of jobs at an instant of an event log"},
 			{10, "eval/browser", "the simulator for a page in a browser, under limits"},
 			{10, "eval/console", "schedules as text"},
 			{10, "eval/figure", "figures for papers"},

@@ -1,4 +1,4 @@
-package beliefs
+package decide_test
 
 import (
 	"fmt"
