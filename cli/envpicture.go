@@ -59,12 +59,10 @@ func drawEpisode(e env.Env) ([]byte, error) {
 		}
 		p.Text = text.String()
 	}
-	var boxes []eval.Box
 	for job, stays := range eval.Stays(log) {
 		p.Names = append(p.Names, log.Jobs[job].Name)
 		for _, stay := range stays {
-			boxes = eval.Boxes(boxes[:0], log, stay.Record)
-			for _, b := range boxes {
+			for _, b := range stay.Pieces {
 				p.Boxes = append(p.Boxes, envPicBox{
 					job, int(b.Server), b.GPU, b.Count, b.GPUMilli, stay.From.Seconds(), stay.To.Seconds(),
 				})

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,11 +9,22 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// Stay is a period during which a job holds the same GPUs. Its length may be 0.
+// Stay is a period during which a job holds the same GPUs. Its length may be 0. All drawings of a schedule are made of stays.
 type Stay struct {
 	From, To time.Duration
 	Record   *sim.Record // the start, resize or migration that began it
 	End      sim.Kind    // how it ended: Finish, Preempt, Interrupt, Resize or Migrate; End if the log ended first
+	Pieces   []Piece     // what the job holds, in the order of the placement; rests of divided shares come last
+}
+
+// Piece is a range of neighbouring GPUs on one server that a job holds: Count GPUs from index GPU on, GPUMilli thousandths of
+// each. A piece of less than a whole GPU has one GPU, and is drawn below the first Top thousandths of that. It overlaps no other
+// piece.
+type Piece struct {
+	Server     cluster.ServerID
+	GPU, Count int32
+	GPUMilli   int32
+	Top        int32
 }
 
 // Stays returns the stays of every job of a log, by JobID, in order of time. Warm jobs are included.
@@ -30,7 +42,7 @@ func Stays(log *sim.Log) [][]Stay {
 		switch r.Kind {
 		case sim.Start, sim.Resize, sim.Migrate:
 			stop(r.Job, r.At, r.Kind)
-			all[r.Job] = append(all[r.Job], Stay{From: r.At, Record: r})
+			all[r.Job] = append(all[r.Job], Stay{From: r.At, Record: r, Pieces: pieces(log, r)})
 			open[r.Job] = true
 		case sim.Preempt, sim.Interrupt, sim.Finish:
 			stop(r.Job, r.At, r.Kind)
@@ -41,20 +53,12 @@ func Stays(log *sim.Log) [][]Stay {
 			stop(cluster.JobID(id), log.Records[n-1].At, sim.End)
 		}
 	}
+	stackShares(all)
 	return all
 }
 
-// Box is a range of neighbouring GPUs on one server that a job holds: Count GPUs starting at index GPU, GPUMilli thousandths of
-// each.
-type Box struct {
-	Server     cluster.ServerID
-	GPU, Count int32
-	GPUMilli   int32
-}
-
-// Boxes appends to dst the GPUs that a record gives its job, in as few boxes as possible. The boxes are in the order of the
-// placement's pieces, and within a piece by GPU. r must be a start, resize or migration.
-func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
+// pieces returns the GPUs that a record gives its job: whole GPUs in as few pieces as possible, each share by itself.
+func pieces(log *sim.Log, r *sim.Record) (all []Piece) {
 	gpus := log.GPUs(r)
 	for _, p := range log.Placement(r) {
 		held := gpus[:p.Workers]
@@ -63,14 +67,72 @@ func Boxes(dst []Box, log *sim.Log, r *sim.Record) []Box {
 		}
 		for i := 0; i < len(held); {
 			k := i + 1
-			for k < len(held) && held[k] == held[k-1]+1 {
+			for p.GPUMilli == cluster.WholeGPU && k < len(held) && held[k] == held[k-1]+1 {
 				k++
 			}
-			dst = append(dst, Box{p.Server, held[i], int32(k - i), p.GPUMilli})
+			all = append(all, Piece{Server: p.Server, GPU: held[i], Count: int32(k - i), GPUMilli: p.GPUMilli})
 			i = k
 		}
 	}
-	return dst
+	return all
+}
+
+// stackShares stacks the shares of each GPU. A share takes the lowest thousandths that are free when it starts, in several pieces
+// if necessary.
+func stackShares(all [][]Stay) {
+	type share struct {
+		*Stay
+		piece int // index into Pieces
+	}
+	var shares []share
+	for _, stays := range all {
+		for i := range stays {
+			for k := range stays[i].Pieces {
+				if stays[i].Pieces[k].GPUMilli < cluster.WholeGPU && stays[i].To > stays[i].From {
+					shares = append(shares, share{&stays[i], k})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(shares, func(x, y share) int {
+		a, b := &x.Pieces[x.piece], &y.Pieces[y.piece]
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.GPU, b.GPU), cmp.Compare(x.From, y.From))
+	})
+	type span struct {
+		lo, hi int32
+		until  time.Duration
+	}
+	var taken []span // of the current GPU, ascending
+	var last Piece
+	for _, s := range shares {
+		p := s.Pieces[s.piece]
+		if p.Server != last.Server || p.GPU != last.GPU {
+			taken = taken[:0]
+		}
+		last = p
+		taken = slices.DeleteFunc(taken, func(t span) bool { return t.until <= s.From })
+		at, want := int32(0), p.GPUMilli
+		for k := 0; k <= len(taken) && want > 0; k++ {
+			end := int32(cluster.WholeGPU)
+			if k < len(taken) {
+				end = taken[k].lo
+			}
+			if size := min(want, end-at); size > 0 {
+				p.Top, p.GPUMilli = at, size
+				if want == last.GPUMilli {
+					s.Pieces[s.piece] = p
+				} else {
+					s.Pieces = append(s.Pieces, p)
+				}
+				taken = slices.Insert(taken, k, span{at, at + size, s.To})
+				want -= size
+				k++
+			}
+			if k < len(taken) {
+				at = taken[k].hi
+			}
+		}
+	}
 }
 
 // Spell is a period during which a server was on loan, or a server or one of its GPUs was out of service.

@@ -13,20 +13,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestStaysAndBoxesOfAKnownTimeline(t *testing.T) {
+func TestStaysAndPiecesOfAKnownTimeline(t *testing.T) {
 	log := timeline(t)
 	want := []string{
-		"10s to 20s until preempt: [{0 0 2 1000}]; 45s to 1m10s until finish: [{0 0 2 1000}]",
-		"20s to 45s until finish: [{0 0 2 1000} {1 0 2 1000}]",
-		"45s to 45.25s until migrate: [{1 0 1 1000}]; 45.25s to 50.5s until finish: [{1 0 1 1000}]",
+		"10s to 20s until preempt: [{0 0 2 1000 0}]; 45s to 1m10s until finish: [{0 0 2 1000 0}]",
+		"20s to 45s until finish: [{0 0 2 1000 0} {1 0 2 1000 0}]",
+		"45s to 45.25s until migrate: [{1 0 1 1000 0}]; 45.25s to 50.5s until finish: [{1 0 1 1000 0}]",
 	}
 	if got := told(log); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	at := slices.IndexFunc(log.Records, func(r sim.Record) bool { return r.Kind == sim.Migrate })
 	log.Records = log.Records[:at+1]
-	want[0] = "10s to 20s until preempt: [{0 0 2 1000}]; 45s to 45.25s until end: [{0 0 2 1000}]"
-	want[2] = "45s to 45.25s until migrate: [{1 0 1 1000}]; 45.25s to 45.25s until end: [{1 0 1 1000}]"
+	want[0] = "10s to 20s until preempt: [{0 0 2 1000 0}]; 45s to 45.25s until end: [{0 0 2 1000 0}]"
+	want[2] = "45s to 45.25s until migrate: [{1 0 1 1000 0}]; 45.25s to 45.25s until end: [{1 0 1 1000 0}]"
 	if got := told(log); !slices.Equal(got, want) {
 		t.Errorf("cut off: got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -37,16 +37,16 @@ func told(log *sim.Log) (lines []string) {
 	for _, stays := range Stays(log) {
 		var b []string
 		for _, s := range stays {
-			b = append(b, fmt.Sprintf("%v to %v until %v: %v", s.From, s.To, s.End, Boxes(nil, log, s.Record)))
+			b = append(b, fmt.Sprintf("%v to %v until %v: %v", s.From, s.To, s.End, s.Pieces))
 		}
 		lines = append(lines, strings.Join(b, "; "))
 	}
 	return lines
 }
 
-// TestBoxesJoinGPUsWhateverTheirOrder checks boxes when a gang of shares takes a GPU already shared before free ones, so that the
+// TestSharesAreInAscendingOrder checks the pieces of a gang of shares that takes a GPU already shared before free ones, so that the
 // record does not list its GPUs in ascending order.
-func TestBoxesJoinGPUsWhateverTheirOrder(t *testing.T) {
+func TestSharesAreInAscendingOrder(t *testing.T) {
 	const s = time.Second
 	jobs := []trace.Job{job("whole", 0, 10*s, 2), job("share", 0, 60*s, 1), job("gang", 10*s, 60*s, 3)}
 	jobs[1].Request.GPUMilli, jobs[2].Request.GPUMilli = 500, 500
@@ -64,48 +64,49 @@ func TestBoxesJoinGPUsWhateverTheirOrder(t *testing.T) {
 	if slices.IsSorted(gpus) {
 		t.Fatalf("the gang holds %v, want another order", gpus)
 	}
-	if got, want := Boxes([]Box{{Count: 9}}, log, r), []Box{{Count: 9}, {0, 0, 3, 500}}; !slices.Equal(got, want) {
-		t.Errorf("GPUs %v are boxes %v, want %v", gpus, got, want)
+	got, want := Stays(log)[2][0].Pieces, []Piece{{0, 0, 1, 500, 0}, {0, 1, 1, 500, 0}, {0, 2, 1, 500, 500}}
+	if !slices.Equal(got, want) {
+		t.Errorf("GPUs %v are pieces %v, want %v", gpus, got, want)
 	}
 	if !slices.Equal(log.GPUs(r), gpus) {
 		t.Errorf("the log's GPUs became %v", log.GPUs(r))
 	}
 }
 
-// TestBoxesCoverThePlacement checks that boxes lie only on GPUs of the record, cover each of them once, and that no two boxes of
-// a piece are adjacent.
-func TestBoxesCoverThePlacement(t *testing.T) {
+// TestPiecesCoverThePlacement checks that the pieces of a stay lie only on GPUs of its record, cover what it holds of each once, and
+// that no two pieces of whole GPUs are adjacent.
+func TestPiecesCoverThePlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
-		for i := range log.Records {
-			r := &log.Records[i]
-			type slot struct {
-				server        cluster.ServerID
-				gpu, gpuMilli int32
+		for _, stay := range slices.Concat(Stays(log)...) {
+			type gpu struct {
+				server cluster.ServerID
+				gpu    int32
 			}
-			left := map[slot]bool{}
-			gpus := log.GPUs(r)
-			for _, p := range log.Placement(r) {
+			left := map[gpu]int32{}
+			gpus := log.GPUs(stay.Record)
+			for _, p := range log.Placement(stay.Record) {
 				for range p.Workers {
-					left[slot{p.Server, gpus[0], p.GPUMilli}] = true
+					left[gpu{p.Server, gpus[0]}] += p.GPUMilli
 					gpus = gpus[1:]
 				}
 			}
-			boxes := Boxes(nil, log, r)
-			for k, b := range boxes {
-				if k > 0 && boxes[k-1].Server == b.Server && boxes[k-1].GPU+boxes[k-1].Count >= b.GPU {
-					t.Fatalf("boxes %v and %v touch", boxes[k-1], b)
+			for k, p := range stay.Pieces {
+				if before := stay.Pieces[max(k-1, 0)]; k > 0 && before.Server == p.Server && before.GPU+before.Count == p.GPU &&
+					before.GPUMilli == cluster.WholeGPU && p.GPUMilli == cluster.WholeGPU {
+					t.Fatalf("pieces %v and %v touch", before, p)
 				}
-				for g := range b.Count {
-					if s := (slot{b.Server, b.GPU + g, b.GPUMilli}); !left[s] {
-						t.Fatalf("box %v covers GPU %d, which is not held, or held twice", b, s.gpu)
-					} else {
-						delete(left, s)
-					}
+				if p.Top < 0 || p.Top+p.GPUMilli > cluster.WholeGPU || p.Count > 1 && p.GPUMilli < cluster.WholeGPU {
+					t.Fatalf("piece %+v stands outside its GPU", p)
+				}
+				for g := range p.Count {
+					left[gpu{p.Server, p.GPU + g}] -= p.GPUMilli
 				}
 			}
-			if len(left) > 0 {
-				t.Fatalf("boxes %v leave out %v", boxes, left)
+			for at, milli := range left {
+				if milli != 0 {
+					t.Fatalf("pieces %v leave out %d of %v", stay.Pieces, milli, at)
+				}
 			}
 		}
 	})

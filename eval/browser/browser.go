@@ -204,11 +204,9 @@ func scheduleOf(name string, log *sim.Log, perServer int) Schedule {
 		Policy: name, MeanJCT: m.MeanJCT, P99JCT: m.P99JCT, Queueing: m.MeanQueueing, Makespan: m.Makespan, Utilisation: m.Utilisation,
 		Preemptions: m.Preemptions, Boxes: []Box{},
 	}
-	var held []eval.Box
 	for id, stays := range eval.Stays(log) {
 		for _, stay := range stays {
-			held = eval.Boxes(held[:0], log, stay.Record)
-			for _, b := range held {
+			for _, b := range stay.Pieces {
 				s.Boxes = append(s.Boxes, Box{
 					id, int(b.Server)*perServer + int(b.GPU), b.Count, stay.From.Seconds(), stay.To.Seconds(),
 				})

@@ -74,10 +74,8 @@ func (p *panel) fill(until time.Duration, columns int) {
 	p.width = width
 	own := make([]float64, len(p.cells)) // of the current job
 	var touched []int
-	var boxes []eval.Box
 	for id, stays := range eval.Stays(p.log) {
 		for _, s := range stays {
-			boxes = eval.Boxes(boxes[:0], p.log, s.Record)
 			first := min(int(float64(s.From)/width), columns-1)
 			last := min(int(float64(s.To)/width), columns-1)
 			for x := first; x <= last; x++ {
@@ -85,7 +83,7 @@ func (p *panel) fill(until time.Duration, columns int) {
 				if length <= 0 {
 					continue
 				}
-				for _, b := range boxes {
+				for _, b := range s.Pieces {
 					for g := range int(b.Count) {
 						i := int(p.row[p.first[b.Server]+int(b.GPU)+g])*columns + x
 						if own[i] == 0 {

@@ -1,10 +1,8 @@
 package figure
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -55,106 +53,20 @@ func about(log *sim.Log) string {
 	return s
 }
 
-// part is a share of one GPU during a stay.
-type part struct {
-	eval.Stay
-	row    float64
-	milli  int32
-	colour int
-}
-
-// layBoxes lays out what jobs held. It joins adjacent GPUs into one box, and also consecutive stays on the same GPUs.
+// layBoxes lays out what jobs held. It joins neighbouring servers that a job holds as a whole.
 func (s *schedule) layBoxes(log *sim.Log) {
-	var held []eval.Box
-	var shares []part
 	for id, stays := range eval.Stays(log) {
-		own := len(s.boxes) // the first box of the previous stay
 		colour := colour(log.Jobs[id].Name)
 		for _, stay := range stays {
-			held = eval.Boxes(held[:0], log, stay.Record)
 			from := len(s.boxes)
-			for _, b := range held {
-				top := s.first[b.Server] + float64(b.GPU)
-				if b.GPUMilli < cluster.WholeGPU {
-					for i := range b.Count {
-						shares = append(shares, part{stay, top + float64(i), b.GPUMilli, colour})
-					}
+			for _, p := range stay.Pieces {
+				row := s.first[p.Server] + float64(p.GPU)
+				top, bottom := row+float64(p.Top)/cluster.WholeGPU, row+float64(p.Top+p.Count*p.GPUMilli)/cluster.WholeGPU
+				if n := len(s.boxes); n > from && s.boxes[n-1].bottom == top {
+					s.boxes[n-1].bottom = bottom
 					continue
 				}
-				s.boxes = append(s.boxes, box{stay.From.Seconds(), stay.To.Seconds(), top, top + float64(b.Count), colour})
-			}
-			s.boxes = append(s.boxes[:from], joinRows(s.boxes[from:])...)
-			if !s.extend(own, from) {
-				own = from
-			}
-		}
-	}
-	s.layShares(shares)
-}
-
-// joinRows joins boxes of one stay on adjacent rows, even across servers.
-func joinRows(boxes []box) []box {
-	slices.SortFunc(boxes, func(a, b box) int { return cmp.Compare(a.top, b.top) })
-	joined := boxes[:0]
-	for _, b := range boxes {
-		if n := len(joined); n > 0 && joined[n-1].bottom == b.top {
-			joined[n-1].bottom = b.bottom
-			continue
-		}
-		joined = append(joined, b)
-	}
-	return joined
-}
-
-// extend checks whether the boxes from index from on continue the boxes [own, from) on the same rows without a gap. If so, it
-// extends these to the new end, drops the others and returns true.
-func (s *schedule) extend(own, from int) bool {
-	before, now := s.boxes[own:from], s.boxes[from:]
-	same := len(now) > 0 && slices.EqualFunc(before, now, func(a, b box) bool {
-		return a.to == b.from && a.top == b.top && a.bottom == b.bottom
-	})
-	if same {
-		for i := range before {
-			before[i].to = now[i].to
-		}
-		s.boxes = s.boxes[:from]
-	}
-	return same
-}
-
-// layShares stacks the shares of each GPU. A share takes the lowest thousandths that are free when it starts, in several pieces
-// if necessary.
-func (s *schedule) layShares(shares []part) {
-	slices.SortStableFunc(shares, func(a, b part) int {
-		return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.From, b.From))
-	})
-	type piece struct {
-		lo, hi int32
-		until  time.Duration
-	}
-	var taken []piece // of the current GPU, ascending
-	for i, p := range shares {
-		if i > 0 && shares[i-1].row != p.row {
-			taken = taken[:0]
-		}
-		taken = slices.DeleteFunc(taken, func(t piece) bool { return t.until <= p.From })
-		at, want := int32(0), p.milli
-		for k := 0; k <= len(taken) && want > 0; k++ {
-			end := int32(cluster.WholeGPU)
-			if k < len(taken) {
-				end = taken[k].lo
-			}
-			if size := min(want, end-at); size > 0 {
-				s.boxes = append(s.boxes, box{
-					p.From.Seconds(), p.To.Seconds(),
-					p.row + float64(at)/cluster.WholeGPU, p.row + float64(at+size)/cluster.WholeGPU, p.colour,
-				})
-				taken = slices.Insert(taken, k, piece{at, at + size, p.To})
-				want -= size
-				k++
-			}
-			if k < len(taken) {
-				at = taken[k].hi
+				s.boxes = append(s.boxes, box{stay.From.Seconds(), stay.To.Seconds(), top, bottom, colour})
 			}
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -196,33 +194,6 @@ func shares(tb testing.TB) *sim.Log {
 		jobs = append(jobs, j)
 	}
 	return play(tb, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: jobs}, "fifo")
-}
-
-// TestSharesStackWithoutOverlap checks that shares of equal size never overlap, and that every share is within its row.
-func TestSharesStackWithoutOverlap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 10).Draw(t, "to a GPU")
-		size := int32(cluster.WholeGPU / n)
-		var boxes []box
-		free := make([]time.Duration, n) // when each of the n positions is free again
-		for range rapid.IntRange(1, 60).Draw(t, "shares") {
-			place := rapid.IntRange(0, n-1).Draw(t, "place")
-			from := free[place] + time.Duration(rapid.IntRange(0, 5).Draw(t, "gap"))
-			free[place] = from + time.Duration(rapid.IntRange(1, 9).Draw(t, "length"))
-			boxes = append(boxes, box{eval.Box{Count: 1, GPUMilli: size}, from, free[place], 0})
-		}
-		stack(boxes)
-		for i, a := range boxes {
-			if a.slot+uint32(size) > cluster.WholeGPU {
-				t.Fatalf("share %d of %d stands at %d: beyond its row", i, size, a.slot)
-			}
-			for k, b := range boxes[:i] {
-				if a.from < b.to && b.from < a.to && a.slot < b.slot+uint32(size) && b.slot < a.slot+uint32(size) {
-					t.Fatalf("shares %d and %d overlap: %+v, %+v", i, k, a, b)
-				}
-			}
-		}
-	})
 }
 
 // TestTimesBeyond32BitsTakeACoarserTick checks that the tick becomes longer if times do not fit otherwise.

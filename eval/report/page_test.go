@@ -180,7 +180,7 @@ func (b *browser) longest(log *sim.Log) (job int, x, y float64) {
 			}
 		}
 	}
-	held := eval.Boxes(nil, log, longest.Record)[0]
+	held := longest.Pieces[0]
 	row := float64(held.GPU) + float64(held.Count)/2
 	for _, s := range log.Config.Cluster.Servers[:held.Server] {
 		row += float64(s.GPUs)

@@ -25,7 +25,7 @@ import (
 //	gap, length      per stay: time since the end of the job's last stay (since its submission for the first), and how long
 //	why              per stay: what ended it, an index into Ends
 //	boxes            per stay: how many boxes it has
-//	server, gpu, count, milli, slot   per box: where it is; slot is where a share of a GPU is drawn, in thousandths from its top
+//	server, gpu, count, milli, slot   per box: where it is; slot is the Top of a share of a GPU: see eval.Piece
 //	loan.server .from .to             servers on loan
 //	down.server .gpu .from .to        out of service: gpu counts from 1, 0 is the whole server
 //	need.at .milli                    what the inference pool needs from then on, in thousandths of servers
@@ -210,8 +210,7 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 	p.Until = max(p.Until, p.ticks(end(log)))
 
 	var stays, gap, length, why, counts []uint32
-	var boxes []box
-	var held []eval.Box
+	var held []eval.Piece
 	kinds := ends()
 	for id, all := range eval.Stays(log) {
 		stays = append(stays, uint32(len(all)))
@@ -220,14 +219,9 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 			from, to := p.ticks(s.From), p.ticks(s.To)
 			gap, length, last = append(gap, from-last), append(length, to-from), to
 			why = append(why, uint32(slices.Index(kinds, s.End)))
-			held = split(eval.Boxes(held[:0], log, s.Record))
-			counts = append(counts, uint32(len(held)))
-			for _, b := range held {
-				boxes = append(boxes, box{b, s.From, s.To, 0})
-			}
+			counts, held = append(counts, uint32(len(s.Pieces))), append(held, s.Pieces...)
 		}
 	}
-	stack(boxes)
 	p.numbers(prefix+"stays", stays)
 	p.numbers(prefix+"gap", gap)
 	p.numbers(prefix+"length", length)
@@ -235,15 +229,16 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 	p.numbers(prefix+"boxes", counts)
 	for _, c := range []struct {
 		name string
-		of   func(*box) uint32
+		of   func(*eval.Piece) uint32
 	}{
-		{"server", func(b *box) uint32 { return uint32(b.Server) }}, {"gpu", func(b *box) uint32 { return uint32(b.GPU) }},
-		{"count", func(b *box) uint32 { return uint32(b.Count) }}, {"milli", func(b *box) uint32 { return uint32(b.GPUMilli) }},
-		{"slot", func(b *box) uint32 { return b.slot }},
+		{"server", func(b *eval.Piece) uint32 { return uint32(b.Server) }}, {"gpu", func(b *eval.Piece) uint32 { return uint32(b.GPU) }},
+		{"count", func(b *eval.Piece) uint32 { return uint32(b.Count) }},
+		{"milli", func(b *eval.Piece) uint32 { return uint32(b.GPUMilli) }},
+		{"slot", func(b *eval.Piece) uint32 { return uint32(b.Top) }},
 	} {
-		values := make([]uint32, len(boxes))
-		for i := range boxes {
-			values[i] = c.of(&boxes[i])
+		values := make([]uint32, len(held))
+		for i := range held {
+			values[i] = c.of(&held[i])
 		}
 		p.numbers(prefix+c.name, values)
 	}
