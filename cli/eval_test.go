@@ -58,7 +58,7 @@ func TestEvalWritesTheSameAgain(t *testing.T) {
 	one := evaluation(t, "one")
 	sameFiles(t, evaluation(t, "two"), one)
 	for _, name := range []string{"report.html", "results.json", "results.jsonl", "results.parquet", "marl-eval.json", "journal.jsonl",
-		"figures/loaning-small-v1-cdf.svg", "figures/embedded-small-v1-gantt.png", "figures/embedded-small-v1-timeline.svg",
+		"figures/loaning-small-v1-cdf.svg", "figures/embedded-small-v1-gantt.png",
 		"figures/embedded-small-v1-differences.svg", "schedules/embedded-small-v1.test-0.first.1.jsonl.gz"} {
 		if one[name] == "" {
 			t.Errorf("no %s", name)

@@ -4,9 +4,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/figure"
 	"github.com/clustergym/clustergym/eval/report"
@@ -52,12 +50,7 @@ func (o *evalOptions) draw(put func(string, func(io.Writer) error) error, s *rep
 		return nil
 	}
 	f, err = figure.Gantt(s.Schedules[:min(2, len(s.Schedules))]...)
-	if err := to("gantt", f, err); err != nil {
-		return err
-	}
-	names, lines := timelines(s.Schedules)
-	f, err = figure.Timeline(names, lines)
-	return to("timeline", f, err)
+	return to("gantt", f, err)
 }
 
 // drawCurves draws the learning curves of policies.
@@ -106,18 +99,4 @@ func differences(c *eval.Comparison) (names []string, diffs []eval.Difference) {
 		}
 	}
 	return names, diffs
-}
-
-// timelineParts is the number of intervals in figures of queues over time.
-const timelineParts = 500
-
-func timelines(logs []*sim.Log) (names []string, lines []eval.Timeline) {
-	until := time.Duration(0)
-	for _, log := range logs {
-		until = max(until, log.Records[len(log.Records)-1].At)
-	}
-	for _, log := range logs {
-		names, lines = append(names, log.Scheduler), append(lines, eval.NewTimeline(log, until, timelineParts))
-	}
-	return names, lines
 }

@@ -1,5 +1,5 @@
 // Package figure draws the results of evaluations for papers and web pages: distributions of job completion times, learning
-// curves, queues and utilisation over time, differences from a baseline, and schedules. It writes every figure as SVG, PNG or PDF
+// curves, differences from a baseline, and schedules. It writes every figure as SVG, PNG or PDF
 // with the same look. Figures contain no creation time: the same data gives the same bytes.
 package figure
 

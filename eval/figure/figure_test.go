@@ -65,11 +65,6 @@ func job(name string, submit, work time.Duration, workers, milli int32) trace.Jo
 func all(t testing.TB) map[string]*Figure {
 	t.Helper()
 	fifo, srtf := play(t, "fifo", 3, manyJobs(60)), play(t, "srtf", 3, manyJobs(60))
-	until := fifo.Records[len(fifo.Records)-1].At
-	lent := eval.NewTimeline(srtf, until, 50)
-	for i := range lent.Need {
-		lent.Need[i], lent.Lent[i] = float64(i%7), float64(i%3)
-	}
 	names := []string{"fifo", "srtf & co <b>"}
 	inf := eval.Number(math.Inf(1))
 	figures := map[string]*Figure{}
@@ -89,8 +84,6 @@ func all(t testing.TB) map[string]*Figure {
 	f, err = Search("mean JCT", []Line{{names[1], []float64{0, 5, 15, 40}, []float64{1, .97, .95, .94}}, {"b", []float64{0, 40}, []float64{1, .96}}},
 		[]Line{{"c", []float64{0, 5}, []float64{1, 1.05}}, {"d", []float64{0, 5, 15}, []float64{1, .99, 1.01}}}, "stopped at a rung")
 	keep("search", f, err)
-	f, err = Timeline(names, []eval.Timeline{eval.NewTimeline(fifo, until, 700), lent})
-	keep("timeline", f, err)
 	f, err = Differences(names, []eval.Difference{{Mean: -90, Lo: -120, Hi: -50}, {Mean: 20, Lo: -inf, Hi: inf}}, "s")
 	keep("differences", f, err)
 	f, err = Gantt(fifo, srtf)
@@ -231,7 +224,7 @@ func TestNoDataPanics(t *testing.T) {
 		lines := rapid.SliceOfN(line, 0, 3).Draw(t, "lines")
 		var f *Figure
 		var err error
-		switch kind := rapid.IntRange(0, 3).Draw(t, "kind"); kind {
+		switch kind := rapid.IntRange(0, 2).Draw(t, "kind"); kind {
 		case 0:
 			f, err = CDF(lines)
 		case 1:
@@ -239,21 +232,12 @@ func TestNoDataPanics(t *testing.T) {
 		default:
 			var names []string
 			var diffs []eval.Difference
-			var series []eval.Timeline
 			for i := range lines {
 				names = append(names, lines[i].Name)
 				d := func() eval.Number { return eval.Number(number.Draw(t, "difference")) }
 				diffs = append(diffs, eval.Difference{Mean: d(), Lo: d(), Hi: d()})
-				y := lines[i].Y
-				series = append(series, eval.Timeline{
-					Until: time.Duration(rapid.Int64().Draw(t, "until")), Waiting: y, Queue: y, Held: y, Open: y, Lent: y, Need: y,
-				})
 			}
-			if kind == 2 {
-				f, err = Differences(names, diffs, rapid.SampledFrom([]string{"s", "", "%", "servers"}).Draw(t, "unit"))
-			} else {
-				f, err = Timeline(names, series)
-			}
+			f, err = Differences(names, diffs, rapid.SampledFrom([]string{"s", "", "%", "servers"}).Draw(t, "unit"))
 		}
 		if err != nil {
 			return

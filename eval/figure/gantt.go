@@ -108,13 +108,38 @@ func (g *gantt) panels(vector bool) []panel {
 		strip.Y.Label.Text = "GPUs\nwaiting"
 		strip.Y.Label.TextStyle.Font.Size = tickSize
 		strip.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: top, Label: fmt.Sprintf("%.4g", top)}}
-		strip.Add(grid{x: x}, area{coarse(&s.demand, quantity(0), true)})
+		strip.Add(grid{x: x}, area{waiting(&s.demand)})
 		panels = append(panels,
 			panel{plot: jobs, height: g.height, above: 12, head: s.head}, panel{plot: strip, height: 27, above: -2})
 	}
 	last := panels[len(panels)-1].plot
 	last.X.Label.Text, last.X.Tick.Marker = "time since the first submission", plot.ConstantTicks(x)
 	return panels
+}
+
+// waiting returns the GPUs waited for as a step function.
+func waiting(t *eval.Timeline) (p path) {
+	part := t.Until.Seconds() / float64(len(t.Waiting))
+	for i, n := range t.Waiting {
+		p.x, p.y = append(p.x, float64(i)*part, float64(i+1)*part), append(p.y, n, n)
+	}
+	return p
+}
+
+// area fills the area below a path.
+type area struct{ path }
+
+func (a area) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	var outline vg.Path
+	outline.Move(vg.Point{X: x(a.x[0]), Y: y(0)})
+	for i := range a.x {
+		outline.Line(vg.Point{X: x(a.x[i]), Y: y(a.y[i])})
+	}
+	outline.Line(vg.Point{X: x(a.x[len(a.x)-1]), Y: y(0)})
+	outline.Close()
+	c.SetColor(pale)
+	c.Fill(outline)
 }
 
 // head writes the scheduler's name and its results above its schedule.

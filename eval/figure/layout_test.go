@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/clustergym/clustergym/eval"
 	"gonum.org/v1/plot"
@@ -25,20 +24,14 @@ func TestNamesFit(t *testing.T) {
 		names = append(names, fmt.Sprintf("policy-%d", p))
 	}
 	var lines []Line
-	var series []eval.Timeline
 	for _, name := range names {
 		lines = append(lines, Line{Name: name})
-		one := []float64{1}
-		series = append(series, eval.Timeline{
-			Until: time.Second, Waiting: one, Queue: one, Held: one, Open: one, Lent: one, Need: one,
-		})
 	}
 	cdf, err1 := CDF(lines)
 	curves, err2 := Curves("mean JCT", lines, nil)
-	timeline, err3 := Timeline(names, series)
-	differences, err4 := Differences(names, make([]eval.Difference, len(names)), "s")
-	for i, f := range []*Figure{cdf, curves, timeline, differences} {
-		if err := []error{err1, err2, err3, err4}[i]; err != nil {
+	differences, err3 := Differences(names, make([]eval.Difference, len(names)), "s")
+	for i, f := range []*Figure{cdf, curves, differences} {
+		if err := []error{err1, err2, err3}[i]; err != nil {
 			t.Fatal(err)
 		}
 		var c recorder.Canvas
@@ -156,33 +149,11 @@ func TestCurvesLeaveOutWhatNoEyeSees(t *testing.T) {
 	}
 }
 
-func TestTimelinesKeepTheirExtremesAndGaps(t *testing.T) {
-	n := 1300
-	zeros := func() []float64 { return make([]float64, n) }
-	s := eval.Timeline{Until: time.Duration(n) * time.Second, Held: zeros(), Open: zeros(), Waiting: zeros()}
-	s.Waiting[700], s.Held[3], s.Held[4], s.Open[3], s.Open[4] = 9, 1, 2, 4, 4
-	if p := coarse(&s, quantity(0), true); len(p.x) > 1000 || len(p.x)%2 != 0 || p.x[len(p.x)-1] != 1300 ||
-		!strings.Contains(fmt.Sprint(p.y), "0 9 9 0") {
-		t.Errorf("%d ends of steps up to %v", len(p.x), p.x[len(p.x)-1])
-	}
-	s.Held[9] = 1 // jobs hold a GPU that was just taken out of service
-	p := coarse(&s, quantity(1), false)
-	if p.y[2] != .375 || !math.IsNaN(p.y[0]) || !math.IsNaN(p.y[4]) || !math.IsNaN(p.y[6]) {
-		t.Errorf("utilisation begins %v, want NaN, .375 and NaN: without GPUs there is none", p.y[:8])
-	}
-}
-
 func TestBadDataIsRefused(t *testing.T) {
 	one := []float64{1}
 	nan := []float64{math.NaN()}
 	cdf := func(x, y []float64) error { _, err := CDF([]Line{{"a", x, y}}); return err }
 	curves := func(x, y []float64) error { _, err := Curves("mean JCT", nil, []Line{{"a", x, y}}); return err }
-	timeline := func(until time.Duration, waiting, need []float64) error {
-		_, err := Timeline([]string{"a"}, []eval.Timeline{{
-			Until: until, Waiting: waiting, Queue: one, Held: one, Open: one, Lent: one, Need: need,
-		}})
-		return err
-	}
 	differences := func(names []string, mean float64) error {
 		_, err := Differences(names, []eval.Difference{{Mean: eval.Number(mean)}}, "s")
 		return err
@@ -204,10 +175,6 @@ func TestBadDataIsRefused(t *testing.T) {
 		{"a share above 1", cdf(one, []float64{1.5}), `y[0] = 1.5, want shares`},
 		{"shares that descend", cdf([]float64{1, 2}, []float64{.5, .4}), `y[1] = 0.4, want shares`},
 		{"a point that is no number", curves(one, nan), `point 0 is (1, NaN)`},
-		{"no time", timeline(0, one, one), `draw timeline of "a": 0s in 1 parts`},
-		{"a quantity that is no number", timeline(1, nan, one), `part 0 of waiting is NaN`},
-		{"a negative quantity", timeline(1, one, []float64{-2}), `part 0 of need is -2`},
-		{"a quantity that is short", timeline(1, one, nil), `0 parts of need, want 1`},
 		{"more names than differences", differences([]string{"a", "b"}, 1), `2 names of 1 policies`},
 		{"a mean that is no number", differences([]string{"a"}, math.NaN()), `mean of "a" is NaN`},
 	}

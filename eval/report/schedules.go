@@ -231,7 +231,8 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 		name string
 		of   func(*eval.Piece) uint32
 	}{
-		{"server", func(b *eval.Piece) uint32 { return uint32(b.Server) }}, {"gpu", func(b *eval.Piece) uint32 { return uint32(b.GPU) }},
+		{"server", func(b *eval.Piece) uint32 { return uint32(b.Server) }},
+		{"gpu", func(b *eval.Piece) uint32 { return uint32(b.GPU) }},
 		{"count", func(b *eval.Piece) uint32 { return uint32(b.Count) }},
 		{"milli", func(b *eval.Piece) uint32 { return uint32(b.GPUMilli) }},
 		{"slot", func(b *eval.Piece) uint32 { return uint32(b.Top) }},
