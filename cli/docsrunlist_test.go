@@ -87,7 +87,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/training.md", "clustergym sweep", "--updates 1 --halving 0 --set train.windows=1 --set train.validation=1", "it takes minutes"},
 	{"docs/training.md", "python3 internal/tbevent", "", "TestReadBack reads event files in the same way"},
 	{"docs/what-if.md", "clustergym", "", "TestThePageOfWhatIf compares what they print"},
-	{"docs/what-if.md", "clustergym whatif check", "", "it needs traces"},
+	{"docs/what-if.md", "clustergym-studies starts", "", "it needs traces"},
 	{"examples/README.md", "go run", "", "the tests of the examples run the four programs: make test"},
 	{"studies/README.md", "", "", "make test runs the tests of the studies; make studies builds them"},
 }

@@ -32,7 +32,6 @@ func TestANameStandsForOnePolicy(t *testing.T) {
 	bundleNamed(t, "prior")
 	bundleNamed(t, "fjf")
 	eval := []string{"eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--figures", "none"}
-	check := []string{"whatif", "check", "-s", "embedded-small-v1", "--windows", "1", "--policies"}
 	headroom := []string{"headroom", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--rivals"}
 	for _, c := range []struct {
 		args []string
@@ -50,7 +49,6 @@ func TestANameStandsForOnePolicy(t *testing.T) {
 		{append(eval, "-p", "x=las,x=fifo"), `two policies have the name "x"`},
 		{[]string{"bench", "--policy", "bundles/sjfskip"}, `another policy has the name "sjfskip"`},
 		{[]string{"bench", "--policy", "bundles/fjf"}, `another policy has the name "fjf"`},
-		{append(check, "las,las=fifo"), `two policies have the name "las"`},
 		{append(headroom, "las,las=fifo"), `two rows have the name "las"`},
 	} {
 		if s := command(t, c.args...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, c.want) || s.out != "" {

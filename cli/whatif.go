@@ -78,7 +78,7 @@ docs/what-if.md explains the limits.
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
 	cmdline.Complete(cmd, "policy", policy.Names)
 	cmdline.Complete(cmd, "against", policy.Names)
-	cmd.AddCommand(newWhatifCheckCmd(a), newWhatifPastCmd(a))
+	cmd.AddCommand(newWhatifPastCmd(a))
 	return cmd
 }
 

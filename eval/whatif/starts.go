@@ -68,6 +68,19 @@ func (f *Forecaster) Starts(
 	return starts, nil
 }
 
+// Learn learns from a state how earlier forecasts turned out, as Starts does.
+func (f *Forecaster) Learn(s *cluster.View) {
+	f.begin()
+	f.calibration.correct(s, nil)
+}
+
+// Restart makes the Forecaster expect the states of another cluster, or of an earlier time. It keeps what it has learned.
+func (f *Forecaster) Restart() {
+	f.begin()
+	f.calibration.last = 0
+	clear(f.calibration.open) // other jobs may have the same names
+}
+
 func (f *Forecaster) begin() {
 	if f.calibration == nil {
 		f.calibration = newCalibration()

@@ -27,7 +27,7 @@ of run times, train standard multi-agent learners, and repeat the experiments of
 Results go to standard output, progress and notes to standard error. --json prints results and errors as JSON. Later versions
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
-		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), cmdline.NewGenDocs(a),
+		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }

@@ -4,18 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/studies/starts"
 )
 
-type checkOptions struct {
+// startsOptions say what is played, and how often it is asked.
+type startsOptions struct {
 	scenarios []string
 	policies  []string
 	split     string
@@ -24,21 +28,21 @@ type checkOptions struct {
 	seed      uint64
 }
 
-func newWhatifCheckCmd(a *app) *cobra.Command {
-	var opts checkOptions
+func newStartsCmd(a *cmdline.App) *cobra.Command {
+	var opts startsOptions
 	cmd := &cobra.Command{
-		Use:   "check --scenario S,... --policies P,...",
+		Use:   "starts --scenario S,... --policies P,...",
 		Short: "Measure how forecasts of starts turn out",
 		Long: cmdline.Long(`
-Plays windows of scenarios with policies and forecasts in them, as serve --starts does, when each job starts that has to wait.
-Prints how many jobs started before the 90th percentile and before the median of their first forecast, and how many waited
-between half of the median and twice that, where times below 30 s count as 30 s. What is learned of run times and of earlier
-forecasts is kept from one window to the next. Equal command lines print equal results.
+Plays windows of scenarios with policies and forecasts in them, as clustergym serve --starts does, when each job starts that has
+to wait. Prints how many jobs started before the 90th percentile and before the median of their first forecast, and how many
+waited between half of the median and twice that, where times below 30 s count as 30 s. What is learned of run times and of
+earlier forecasts is kept from one window to the next. Equal command lines print equal results.
 `, cmdline.CodeNoRun, cmdline.CodeMismatch),
-		Example: `  clustergym whatif check --scenario embedded-small-v1 --policies fifo
-  clustergym whatif check --scenario venus-load110-strong-rigid-untold-v1 --policies fifo,fjf --windows 10`,
+		Example: `  clustergym-studies starts --scenario embedded-small-v1 --policies fifo
+  clustergym-studies starts --scenario venus-load110-strong-rigid-untold-v1 --policies fifo,fjf --windows 10`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatifCheck(cmd.Context(), a, opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runStarts(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVarP(&opts.scenarios, "scenario", "s", nil, "built-in scenarios, see scenario ls, or YAML files, commas between")
@@ -65,16 +69,21 @@ type checked struct {
 	Near     float64 `json:"near_median"`
 }
 
-func runWhatifCheck(ctx context.Context, a *app, opts checkOptions) error {
+func runStarts(ctx context.Context, a *cmdline.App, opts startsOptions) error {
 	if opts.windows < 0 || opts.every < 1 {
 		return cmdline.Usage("--windows %d, --every %d: want 0 or more, and 1 or more", opts.windows, opts.every)
 	}
-	found, err := loadAll(a.findPolicy, opts.policies)
-	if err != nil {
-		return err
-	}
-	if err := distinct(found, opts.policies); err != nil {
-		return err
+	all.Register()
+	var found []policy.Policy
+	for _, name := range opts.policies {
+		p, err := new(policy.Finder).Load(name)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(found, func(o policy.Policy) bool { return o.Name == p.Name }) {
+			return cmdline.Usage("two policies have the name %q: give one another, with name=%s", p.Name, name)
+		}
+		found = append(found, *p)
 	}
 	if err := opts.estimated(found); err != nil {
 		return err
@@ -100,7 +109,7 @@ func runWhatifCheck(ctx context.Context, a *app, opts checkOptions) error {
 }
 
 // estimated returns an error if some of the policies need estimates and some of the scenarios tell none.
-func (o *checkOptions) estimated(policies []policy.Policy) error {
+func (o *startsOptions) estimated(policies []policy.Policy) error {
 	var suites []eval.Suite
 	for _, name := range o.scenarios {
 		s, err := scenario.Load(name)
@@ -109,10 +118,13 @@ func (o *checkOptions) estimated(policies []policy.Policy) error {
 		}
 		suites = append(suites, eval.Suite{Scenario: s.Name, Unestimated: !s.Estimated()})
 	}
-	return unfit(eval.CheckEstimates(suites, policies))
+	if err := eval.CheckEstimates(suites, policies); err != nil {
+		return cmdline.Fail(cmdline.CodeUsage, err)
+	}
+	return nil
 }
 
-func printChecked(a *app, results []checked) error {
+func printChecked(a *cmdline.App, results []checked) error {
 	if a.JSON {
 		return a.PrintJSON(results)
 	}
@@ -127,7 +139,7 @@ func printChecked(a *app, results []checked) error {
 }
 
 // check measures the forecasts for one policy on the windows of one scenario.
-func check(ctx context.Context, a *app, name, by string, opts checkOptions) (*checked, error) {
+func check(ctx context.Context, a *cmdline.App, name, by string, opts startsOptions) (*checked, error) {
 	s, err := scenario.Load(name)
 	if err != nil {
 		return nil, err
@@ -136,7 +148,7 @@ func check(ctx context.Context, a *app, name, by string, opts checkOptions) (*ch
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.findPolicy(by)
+	p, err := new(policy.Finder).Load(by)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +160,8 @@ func check(ctx context.Context, a *app, name, by string, opts checkOptions) (*ch
 	if opts.windows > 0 {
 		n = min(n, opts.windows)
 	}
-	meter := whatif.Meter{Policy: *p, Every: opts.every, Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: opts.seed}}}
-	var c whatif.Coverage
+	meter := starts.Meter{Policy: *p, Every: opts.every, Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: opts.seed}}}
+	var c starts.Coverage
 	for i := range n {
 		a.Say("%s, %s: window %d of %d", s.Name, by, i+1, n)
 		e, err := src.Episode(split, i, opts.seed)

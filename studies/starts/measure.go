@@ -1,15 +1,16 @@
-package whatif
+// Package starts measures how forecasts of when jobs start turn out.
+package starts
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -37,7 +38,7 @@ func (c *Coverage) Share(n int) float64 { return float64(n) / float64(c.Forecast
 type Meter struct {
 	Policy policy.Policy
 	Every  int // asks about every so many jobs that have to wait
-	Forecaster
+	whatif.Forecaster
 
 	learned *belief.Memory
 	met     int // jobs that had to wait
@@ -49,9 +50,7 @@ func (m *Meter) Measure(ctx context.Context, e *sim.Episode, seed uint64) (c Cov
 		m.learned = belief.NewMemory()
 	}
 	m.learned.Forget()
-	m.begin()
-	m.calibration.last = 0
-	clear(m.calibration.open) // other jobs may have the same names
+	m.Restart()
 	shared := m.learned.Copy()
 	p := m.Policy.Given(baselines.Given{Memory: func() *belief.Memory { return shared }})
 	sched, err := p.New()
@@ -77,22 +76,21 @@ func (m *Meter) Measure(ctx context.Context, e *sim.Episode, seed uint64) (c Cov
 		}
 		s.Commit()
 		c.Add(judge(&s.State().View, open))
-		fresh, wanted := m.fresh(&s.State().View, seen), map[cluster.JobID]bool{}
-		for _, id := range fresh {
+		wanted := map[string]bool{}
+		for _, id := range m.fresh(&s.State().View, seen) {
 			if m.met++; m.met%max(m.Every, 1) == 0 {
-				wanted[id] = true
+				wanted[s.State().Spec(id).Name] = true
 			}
 		}
 		if len(wanted) == 0 {
-			m.calibration.correct(&s.State().View, nil)
+			m.Learn(&s.State().View)
 			continue
 		}
-		starts, err := m.draw(ctx, &s.State().View, p, m.learned.Times(belief.History, belief.Gittins))
+		times := m.learned.Times(belief.History, belief.Gittins)
+		starts, err := m.Starts(ctx, &s.State().View, p, times, func(job string) bool { return wanted[job] })
 		if err != nil {
 			return c, err
 		}
-		starts = slices.DeleteFunc(starts, func(x Start) bool { return !wanted[x.Job] })
-		m.calibration.correct(&s.State().View, starts)
 		for _, x := range starts {
 			open[x.Job] = asked{x, s.State().Now()}
 		}
@@ -113,7 +111,7 @@ func (m *Meter) fresh(s *cluster.View, seen map[cluster.JobID]bool) (ids []clust
 
 // asked is a forecast that has not turned out yet.
 type asked struct {
-	Start
+	whatif.Start
 	at time.Duration // when it was made
 }
 
