@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +16,13 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/unpack"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type replayOptions struct {
 	logs    []string
+	policy  string
 	verify  bool
 	drawing drawOptions
 }
@@ -26,25 +31,35 @@ func newReplayCmd(a *app) *cobra.Command {
 	var opts replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay LOG [LOG2]",
-		Short: "Replay an event log, measure it and draw it",
+		Short: "Replay an event log or a decision log",
 		Long: cmdline.Long(`
 Runs the operations of an event log (simulate --log-out) through the simulator again and prints its metrics. A log with an
 operation that the cluster or its rules do not allow is an error that names the line. --verify also requires that the log of
 the replay equals the file byte for byte.
 
+The log may also be a decision log (serve --decision-log, clustergym-kube --decision-log). Every decision of it is computed
+again, from the snapshot in it and without a deadline, and the command prints where an answer differs: operations, placements,
+reasons, jobs that wait. Decisions of the fallback are computed by the fallback. --policy replaces the policy of a decision
+log. It names that policy's own folder, if the log contains only a name, or another policy, to see where that would have
+decided otherwise. Without it the policy is found by its name.
+
 Two logs are measured side by side, and --show and --gantt draw them one above the other on one time axis; --json then prints
-a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it cannot be combined with --json. A
-log may be compressed. Unpacked it may have at most 2 GiB, and if it has more than 16 MiB, at most 100 times its compressed
-size.`),
+a list of two. --show draws as wide as the terminal, in colour unless NO_COLOR is set; it cannot be combined with --json. An
+event log may be compressed. Unpacked it may have at most 2 GiB, and if it has more than 16 MiB, at most 100 times its
+compressed size.`, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym replay log.jsonl.gz --verify
   clustergym replay log.jsonl --gantt schedule.svg --json
-  clustergym replay fifo.jsonl srtf.jsonl --show`,
+  clustergym replay fifo.jsonl srtf.jsonl --show
+  clustergym replay decisions.jsonl --policy runs/first/policy`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.logs = args
-			return runReplay(a, opts)
+			return runReplay(cmd.Context(), a, opts)
 		},
 	}
+	cmd.Flags().StringVar(&opts.policy, "policy", "",
+		"the policy that decides a decision log again (default the one that the log names)")
+	cmdline.Complete(cmd, "policy", policy.Names)
 	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
 	flags.Bind(cmd, &opts.drawing, words)
 	return cmd
@@ -57,7 +72,7 @@ type replayed struct {
 	eval.Metrics
 }
 
-func runReplay(a *app, opts replayOptions) error {
+func runReplay(ctx context.Context, a *app, opts replayOptions) error {
 	if err := opts.drawing.validate(a); err != nil {
 		return err
 	}
@@ -67,8 +82,21 @@ func runReplay(a *app, opts replayOptions) error {
 	var logs []*sim.Log
 	var results []replayed
 	for _, path := range opts.logs {
-		log, err := replay(a, path, opts.verify)
+		in, done, err := a.open(path, "read log")
 		if err != nil {
+			return err
+		}
+		defer done()
+		text := bufio.NewReader(in)
+		if head, _ := text.Peek(len(decide.LogHead)); string(head) == decide.LogHead {
+			return opts.replayDecisions(ctx, a, path, text)
+		}
+		if opts.policy != "" {
+			return cmdline.Usage("--policy %s: %s is no decision log", opts.policy, path)
+		}
+		var log *sim.Log
+		again := func(in io.Reader) (err error) { log, err = replayFrom(in, opts.verify); return err }
+		if err := unpacked(path, text, again); err != nil {
 			return err
 		}
 		logs = append(logs, log)
@@ -95,33 +123,19 @@ func runReplay(a *app, opts replayOptions) error {
 	return a.PrintRows(sideBySide(columns))
 }
 
-// replay reads a log, from standard input if the path is "-", and replays it.
-func replay(a *app, path string, verify bool) (*sim.Log, error) {
-	var log *sim.Log
-	err := withLog(a, path, func(in io.Reader) (err error) {
-		log, err = replayFrom(in, verify)
-		return err
-	})
-	return log, err
-}
-
-// readLog reads a log, from standard input if the path is "-".
-func readLog(a *app, path string) (*sim.Log, error) {
-	var log *sim.Log
-	err := withLog(a, path, func(in io.Reader) (err error) {
-		log, err = sim.ReadLog(in)
-		return err
-	})
-	return log, err
-}
-
-// withLog calls read with the text of a log, from standard input if the path is "-".
-func withLog(a *app, path string, read func(io.Reader) error) error {
-	file, done, err := a.open(path, "read log")
+// readLog reads an event log, from standard input if the path is "-".
+func readLog(a *app, path string) (log *sim.Log, err error) {
+	in, done, err := a.open(path, "read log")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
+	err = unpacked(path, in, func(in io.Reader) (err error) { log, err = sim.ReadLog(in); return err })
+	return log, err
+}
+
+// unpacked calls read with the text of an event log, which may be compressed.
+func unpacked(path string, file io.Reader, read func(io.Reader) error) error {
 	in, err := unpack.NewReader(file, maxLogText, errLogText)
 	if err != nil {
 		return fmt.Errorf("%s: read log: %w", path, err)

@@ -31,7 +31,7 @@ type serveOptions struct {
 	Token    string `flag:"token-file" help:"file of the token; takes precedence over CLUSTERGYM_TOKEN"`
 	Parallel int    `flag:"parallel" min:"0" help:"how many requests to decide at once; more are refused (default the number of cores)"`
 	MaxBody  int64  `flag:"max-body" default:"16" min:"1" help:"largest snapshot, in MiB, at most 256"`
-	Log      string `flag:"decision-log" help:"file to append every decision to, for serve replay"`
+	Log      string `flag:"decision-log" help:"file to append every decision to, for clustergym replay"`
 	Beliefs  string `flag:"beliefs" help:"file in which to keep what policies with +know learn; see clustergym beliefs --save"`
 }
 
@@ -46,7 +46,7 @@ const shutdownDelay, shutdownDrain = 5 * time.Second, 30 * time.Second
 const tokenVariable = "CLUSTERGYM_TOKEN"
 
 func newServeCmd(a *app) *cobra.Command {
-	cmd := newCommand(a, &serveOptions{serverOptions: serverOptions{Listen: "127.0.0.1:8642"}}, &cobra.Command{
+	return newCommand(a, &serveOptions{serverOptions: serverOptions{Listen: "127.0.0.1:8642"}}, &cobra.Command{
 		Use:   "serve --policy P",
 		Short: "Answer snapshots with a policy's plans over HTTP",
 		Long: cmdline.Long(`
@@ -78,8 +78,6 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
   clustergym serve --policy policies/venus --verify-key pub.pem
   clustergym serve --policy srsf --listen 0.0.0.0:8642 --tls-cert cert.pem --tls-key key.pem --token-file token`,
 	}, runServe)
-	cmd.AddCommand(newServeReplayCmd(a))
-	return cmd
 }
 
 func runServe(ctx context.Context, a *app, opts *serveOptions, _ []string) (err error) {

@@ -111,7 +111,7 @@ func TestServeAnswersAsPlanDoes(t *testing.T) {
 			t.Errorf("%s: serve answers\n%s\nplan prints\n%s", policy, answer[:at], want)
 		}
 		contains(t, answer[at:], `"by": "policy"`, `"policy": "`+policy+`"`)
-		contains(t, must(t, "serve", "replay", "--log", log).out, "1 decisions: 1 the same, 0 differ, 0 failed")
+		contains(t, must(t, "replay", log).out, "1 decisions: 1 the same, 0 differ, 0 failed")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 	end()
 	text := read(t, log)
 	tampered := file(t, "tampered.jsonl", strings.Replace(text, `"gpus":[2,3,4,5]`, `"gpus":[1,3,4,5]`, 1)+"{\n")
-	s := command(t, "serve", "replay", "--log", tampered, "--json")
+	s := command(t, "replay", tampered, "--json")
 	if s.code != cmdline.CodeSomeFailed {
 		t.Errorf("exit code %d", s.code)
 	}
@@ -137,12 +137,15 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 		!strings.Contains(r.Lines[0].Differs, "gpus[0]: 1 in the log, now 2") || !strings.Contains(r.Lines[1].Error, "line 3: damaged") {
 		t.Errorf("%+v", r)
 	}
-	if s := command(t, "serve", "replay", "--log", log, "--policy", "fifo"); s.code != cmdline.CodeSomeFailed {
+	if s := command(t, "replay", log, log); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "is a decision log: want it alone") {
+		t.Errorf("two decision logs: exit code %d, %s", s.code, s.talk)
+	}
+	if s := command(t, "replay", log, "--policy", "fifo"); s.code != cmdline.CodeSomeFailed {
 		t.Errorf("another policy: exit code %d\n%s", s.code, s.out)
 	}
 }
 
-// TestServeReplayFindsThePrior checks that serve replay finds a prior that decided as fallback through the team that it belongs
+// TestServeReplayFindsThePrior checks that replay finds a prior that decided as fallback through the team that it belongs
 // to.
 func TestServeReplayFindsThePrior(t *testing.T) {
 	t.Setenv(tokenVariable, "")
@@ -155,10 +158,10 @@ func TestServeReplayFindsThePrior(t *testing.T) {
 	team := regexp.MustCompile(`"policy":"prior","digest":"\w+","by":"policy"`).ReplaceAllString(read(t, log),
 		`"policy":"mine","by":"fallback","fallback":{"policy":"prior","reason":"deadline","why":"late"}`)
 	stood := file(t, "stood.jsonl", team)
-	if s := command(t, "serve", "replay", "--log", stood); s.code != cmdline.CodeSomeFailed || !strings.Contains(s.out, `"mine"`) {
+	if s := command(t, "replay", stood); s.code != cmdline.CodeSomeFailed || !strings.Contains(s.out, `"mine"`) {
 		t.Errorf("a team without a folder: exit code %d\n%s", s.code, s.out)
 	}
-	contains(t, must(t, "serve", "replay", "--log", stood, "--policy", run).out, "1 the same, 0 differ, 0 failed")
+	contains(t, must(t, "replay", stood, "--policy", run).out, "1 the same, 0 differ, 0 failed")
 }
 
 // TestServeReloadsABundle checks that serve reloads a changed bundle, and keeps the old one if the new one is damaged.

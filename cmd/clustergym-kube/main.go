@@ -160,7 +160,7 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 	f.StringVar(&o.metrics.Key, "metrics-tls-key", "", "file of that certificate's private key")
 	f.StringVar(&o.metrics.tokenFile, "metrics-token-file", "",
 		"file of the bearer token that requests for /metrics must contain, 16 bytes or more")
-	f.StringVar(&o.log, "decision-log", "", "file to append every decision to, for clustergym serve replay")
+	f.StringVar(&o.log, "decision-log", "", "file to append every decision to, for clustergym replay")
 	f.StringVar(&o.beliefs, "beliefs", "",
 		"file in which to keep what policies with +know learn, on a volume that outlives the pod")
 	f.DurationVar(&o.measured, "readings-settle", time.Minute,

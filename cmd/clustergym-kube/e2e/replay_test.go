@@ -113,14 +113,14 @@ func TestReplay(t *testing.T) {
 	decideAgain(t, decisions)
 }
 
-// decideAgain checks that clustergym serve replay, as users run it, makes all decisions of a log again.
+// decideAgain checks that clustergym replay, as users run it, makes all decisions of a log again.
 func decideAgain(t *testing.T, log string) {
 	t.Helper()
 	path, err := clustergym()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "serve", "replay", "--json", "--log", log)
+	cmd := exec.Command(path, "replay", "--json", log)
 	cmd.Stderr = os.Stderr
 	text, failed := cmd.Output() // fails if decisions differ, and prints which
 	var out struct{ Decisions, Same int }

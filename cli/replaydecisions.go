@@ -6,45 +6,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
-type serveReplayOptions struct {
-	log    string
-	policy string
-}
-
-func newServeReplayCmd(a *app) *cobra.Command {
-	var opts serveReplayOptions
-	cmd := &cobra.Command{
-		Use:   "replay --log FILE",
-		Short: "Compute the decisions of a decision log again and compare them",
-		Long: cmdline.Long(`
-Computes every decision of a log of serve --decision-log again, from the snapshot in it and without a deadline, and prints
-where an answer differs: operations, placements, reasons, jobs that wait. Decisions of the fallback are computed by the
-fallback.
-
---policy replaces the policy of the log. It names that policy's own folder, if the log contains only a name, or another
-policy, to see where that would have decided otherwise. Without it the policy is found by its name.
-`, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
-		Example: `  clustergym serve replay --log decisions.jsonl --policy runs/first/policy
-  clustergym serve replay --log decisions.jsonl --policy srtf --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runServeReplay(cmd.Context(), a, opts) },
-	}
-	cmd.Flags().StringVar(&opts.log, "log", "", "file of the decision log; - for standard input")
-	cmd.Flags().StringVar(&opts.policy, "policy", "", "the policy that decides again (default the one that the log names)")
-	cmdline.Require(cmd, "log")
-	cmdline.Complete(cmd, "policy", policy.Names)
-	return cmd
-}
-
-// replayedLog is the result of serve replay.
+// replayedLog is the result of the replay of a decision log.
 type replayedLog struct {
 	Decisions int            `json:"decisions"`
 	Same      int            `json:"same"`
@@ -62,16 +30,15 @@ type replayedLine struct {
 	Error     string `json:"error,omitempty"`
 }
 
-func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error {
-	in, done, err := a.open(opts.log, "read decision log")
-	if err != nil {
-		return err
+// replayDecisions decides a decision log again.
+func (o *replayOptions) replayDecisions(ctx context.Context, a *app, path string, in io.Reader) error {
+	if len(o.logs) > 1 || o.verify || o.drawing != (drawOptions{}) {
+		return cmdline.Usage("%s is a decision log: want it alone, without --verify, --show and --gantt", path)
 	}
-	defer done()
-	deciders := deciders{from: a.finder(), given: opts.policy, known: map[string]*policy.Policy{}}
+	deciders := deciders{from: a.finder(), given: o.policy, known: map[string]*policy.Policy{}}
 	deciders.from.Memory = true
-	if opts.policy != "" { // an error in the flag is a usage error
-		if _, err := deciders.find(opts.policy, nil); err != nil {
+	if o.policy != "" { // an error in the flag is a usage error
+		if _, err := deciders.find(o.policy, nil); err != nil {
 			return err
 		}
 	}
@@ -85,7 +52,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 			break
 		}
 		if err != nil && !errors.Is(err, decide.ErrDamaged) {
-			return fmt.Errorf("%s: %w", opts.log, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		out.Decisions++
 		line := replayedLine{Line: log.Line()}
@@ -116,7 +83,7 @@ func runServeReplay(ctx context.Context, a *app, opts serveReplayOptions) error 
 		return err
 	}
 	if n := out.Differ + out.Failed + out.Unlike; n > 0 {
-		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", opts.log, n, out.Decisions))
+		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", path, n, out.Decisions))
 	}
 	return nil
 }
