@@ -5,10 +5,8 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
@@ -46,17 +44,6 @@ func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkp
 
 // findPolicy reads a policy given as "[name=]policy", as policy.Finder does.
 func (a *app) findPolicy(arg string) (*policy.Policy, error) { return a.finder().Load(arg) }
-
-// findRemembering reads a policy that begins with what a file of beliefs contains, and what that is. The path is "" for no file.
-func (a *app) findRemembering(arg, beliefs string) (*policy.Policy, *belief.Memory, error) {
-	from := a.finder()
-	from.Memory = true
-	p, err := from.Load(arg)
-	if err != nil {
-		return nil, nil, err
-	}
-	return decide.Remembering(p, beliefs)
-}
 
 // findPolicies reads a list of policies for eval, which fits those that need it. In the list, the name prior stands for the prior
 // of the first learned policy. findPolicies adds the baseline if the list does not contain it. It refuses two policies of one

@@ -2,38 +2,32 @@ package cli
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
-	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type planOptions struct {
-	snapshot string
-	policy   string
-	key      string
-	physics  string
-	job      string
-	assume   time.Duration
-	beliefs  string
-	restart  time.Duration
-	stops    int
-	starts   time.Duration
-	seed     uint64
-	example  bool
+	snapshotFlags
+	key     string
+	job     string
+	stops   int
+	starts  time.Duration
+	example bool
 }
 
 func newPlanCmd(a *app) *cobra.Command {
@@ -64,25 +58,16 @@ Unknown fields are errors.
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot; - for standard input")
-	f.StringVar(&opts.policy, "policy", "",
-		"the policy: a baseline (see baselines), released, or the folder of an exported policy or run")
+	flags.Bind(cmd, &opts.snapshotFlags, words)
 	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
-	f.StringVar(&opts.physics, "physics", "ideal", "performance model from which policies take speeds, see physics")
-	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
 	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
 	f.DurationVar(&opts.starts, "starts", 0, "also forecast when each waiting job starts, and stop after this time")
 	f.Lookup("starts").NoOptDefVal = usualStarts.String()
-	f.StringVar(&opts.beliefs, "beliefs", "",
-		"file of what policies with +know have learned, also for --starts; see clustergym beliefs --save")
-	f.DurationVar(&opts.restart, "restart", 0, "what each stop or move costs a job: time without progress when it starts again")
 	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
-	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
 	cmd.MarkFlagsOneRequired("snapshot", "example")
 	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
-	cmdline.Complete(cmd, "policy", policy.Names)
 	return cmd
 }
 
@@ -102,18 +87,19 @@ type plan struct {
 
 func runPlan(ctx context.Context, a *app, opts planOptions) error {
 	if opts.example {
-		return writeExample(a.Out)
+		_, err := io.WriteString(a.Out, exampleSnapshot)
+		return err
 	}
-	state, out, asked, err := planState(ctx, a, opts)
+	on, out, why, err := planState(ctx, a, opts)
 	if err != nil {
 		return err
 	}
 	if opts.job != "" {
-		id, err := findJob(&state.View, opts.job)
+		id, err := findJob(&on.state.View, opts.job)
 		if err != nil {
 			return err
 		}
-		return explainJob(a, asked, id)
+		return explainJob(a, why, id)
 	}
 	if a.JSON {
 		return a.PrintJSON(out)
@@ -121,66 +107,41 @@ func runPlan(ctx context.Context, a *app, opts planOptions) error {
 	return out.print(a)
 }
 
-// planFile asks the policy for its plan for the snapshot.
-func planFile(ctx context.Context, a *app, opts planOptions) (*plan, error) {
-	_, out, _, err := planState(ctx, a, opts)
-	return out, err
-}
+// exampleSnapshot is a snapshot of a small busy cluster, at 9:00 on the second day.
+//
+//go:embed example.json
+var exampleSnapshot string
 
-func planState(ctx context.Context, a *app, opts planOptions) (*cluster.State, *plan, *decide.Planned, error) {
-	if min(opts.assume, opts.restart, opts.starts) < 0 || opts.stops < -1 {
-		return nil, nil, nil, cmdline.Usage("--assume %v, --restart %v, --starts %v, --preemptions %d: want 0 or more, or -1 "+
-			"preemptions", opts.assume, opts.restart, opts.starts, opts.stops)
+// planState asks the policy for its plan for the snapshot.
+func planState(ctx context.Context, a *app, opts planOptions) (*asked, *plan, *decide.Planned, error) {
+	if opts.starts < 0 || opts.stops < -1 {
+		return nil, nil, nil, cmdline.Usage("--starts %v, --preemptions %d: want 0 or more, or -1 preemptions", opts.starts, opts.stops)
 	}
 	from, err := a.verifier(opts.key)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	from.Memory = true
-	p, err := from.Load(opts.policy)
+	on, err := opts.open(a, from)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	model, err := physics.Parse(opts.physics)
+	if n := on.state.Assume(opts.Assume); n > 0 {
+		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.Assume)
+	}
+	on.state.SetProfile(physics.Profiled(on.play.Physics))
+	planned, err := decide.Plan(ctx, on.state, on.by, decide.Asking{Seed: opts.Seed, Stops: opts.stops, Choices: opts.job != ""})
 	if err != nil {
-		return nil, nil, nil, cmdline.Usage("--physics: %v", err)
+		return nil, nil, nil, unestimated(err, opts.Policy)
 	}
-	p, learned, err := decide.Remembering(p, opts.beliefs)
-	if err != nil {
-		return nil, nil, nil, err
+	out := &plan{Plan: planned.Plan}
+	for _, h := range planned.Held {
+		out.Held = append(out.Held, on.state.Spec(h.Job).Name)
 	}
-	state, err := readSnapshot(a, opts.snapshot)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if n := state.Assume(opts.assume); n > 0 {
-		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.assume)
-	}
-	state.SetProfile(physics.Profiled(model))
-	asked, err := decide.Plan(ctx, state, p, decide.Asking{Seed: opts.seed, Stops: opts.stops, Choices: opts.job != ""})
-	if err != nil {
-		return nil, nil, nil, unestimated(err, opts.policy)
-	}
-	out := &plan{Plan: asked.Plan}
-	for _, h := range asked.Held {
-		out.Held = append(out.Held, state.Spec(h.Job).Name)
-	}
-	out.Cost = restartCost(state, out.Plan, opts.restart)
+	out.Cost = restartCost(on.state, out.Plan, opts.Restart)
 	if opts.starts > 0 {
-		play := whatif.Options{Physics: model, Restart: opts.restart, Seed: opts.seed}
-		err = out.forecast(ctx, state, p, opts.starts, learned, play)
+		err = out.forecast(ctx, on, opts.starts)
 	}
-	return state, out, asked, err
-}
-
-// unestimated says in the error of a policy that needs an estimate which a job of a snapshot does not have what to type.
-func unestimated(err error, policy string) error {
-	if !errors.Is(err, cluster.ErrNoEstimate) {
-		return err
-	}
-	inner, _ := baselines.CutKnow(policy)
-	return fmt.Errorf("%w: --assume 1h gives jobs without an estimate one, and --policy %s needs none", err,
-		quote(inner+baselines.KnowSuffix))
+	return on, out, planned, err
 }
 
 // restartCost returns the GPU-hours that restarts after the stops and moves of a plan take, in which the jobs make no progress.
@@ -201,9 +162,7 @@ func restartCost(s *cluster.State, p *explain.Plan, restart time.Duration) (hour
 
 // forecast forecasts when the jobs start that wait after the plan, because it does not start them or because it stops them. It
 // says in Unfinished if the time did not suffice.
-func (p *plan) forecast(
-	ctx context.Context, s *cluster.State, by *policy.Policy, most time.Duration, learned *belief.Memory, play whatif.Options,
-) error {
+func (p *plan) forecast(ctx context.Context, on *asked, most time.Duration) error {
 	waits, stopped := decide.Waits(p.Plan), map[string]bool{}
 	for i := range p.Ops {
 		if p.Ops[i].Op == cluster.OpPreempt.String() {
@@ -212,9 +171,11 @@ func (p *plan) forecast(
 	}
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
+	play := on.play
+	play.Assume, play.Times = 0, nil // policies that see no estimates in production see none here
 	all, played := whatif.UsualDraws, 0
 	f := whatif.Production{Forecaster: whatif.Forecaster{Options: play, Played: func(n, of int) { played, all = n, of }}}
-	starts, err := f.Forecast(within, &s.View, *by, func(job string) bool { return waits(job) || stopped[job] }, learned)
+	starts, err := f.Forecast(within, &on.state.View, *on.by, func(job string) bool { return waits(job) || stopped[job] }, on.learned)
 	switch {
 	case err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)):
 		return err
@@ -227,19 +188,6 @@ func (p *plan) forecast(
 	}
 	p.Starts = starts
 	return nil
-}
-
-func readSnapshot(a *app, path string) (*cluster.State, error) {
-	in, done, err := a.open(path, "read snapshot")
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	s, err := cluster.ReadSnapshot(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
 }
 
 func (p *plan) print(a *app) error {

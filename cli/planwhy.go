@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
@@ -115,70 +113,4 @@ var exclusions = map[explain.Exclusion]string{
 	explain.NoGPUMemory: "too little memory free on its GPUs",
 	explain.NoCPU:       "too little CPU",
 	explain.NoMemory:    "too little memory",
-}
-
-// writeExample writes a snapshot of a small busy cluster.
-func writeExample(w io.Writer) error {
-	s, err := exampleState()
-	if err != nil {
-		return err
-	}
-	return s.WriteSnapshot(w)
-}
-
-// exampleState returns the state of four servers with eight GPUs each, at 9:00 on the second day: three jobs have run since their
-// submission, and five wait.
-func exampleState() (*cluster.State, error) {
-	const now = 33 * time.Hour
-	jobs := []struct {
-		name, user string
-		workers    int32
-		ago        time.Duration // time since submission
-		estimate   time.Duration
-		at         cluster.Placement // nil if the job waits
-	}{
-		{"pretrain-7b", "ada", 16, 20 * time.Hour, 48 * time.Hour, pieces(8, 0, 1)},
-		{"resnet-sweep-3", "grace", 3, 2 * time.Hour, 3 * time.Hour, pieces(3, 2)},
-		{"finetune-70b", "ada", 16, 90 * time.Minute, 12 * time.Hour, nil},
-		{"bert-large", "edsger", 8, 70 * time.Minute, 5 * time.Hour, nil},
-		{"eval-nightly", "alan", 2, 40 * time.Minute, time.Hour, pieces(2, 3)},
-		{"debug-loader", "grace", 1, 10 * time.Minute, 5 * time.Minute, nil},
-		{"gan-ablation", "barbara", 4, 8 * time.Minute, 90 * time.Minute, nil},
-		{"tokenizer-test", "alan", 2, time.Minute, 20 * time.Minute, nil},
-	}
-	s, err := cluster.NewState(cluster.Uniform(4, 8), len(jobs))
-	if err != nil {
-		return nil, err
-	}
-	for i, j := range jobs {
-		id := cluster.JobID(i)
-		s.Advance(now - j.ago)
-		s.Submit(id, &cluster.JobSpec{
-			Name: j.name, User: j.user, Workers: j.workers, Submit: s.Now(), Estimate: j.estimate,
-			Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
-		})
-		if j.at == nil {
-			continue
-		}
-		var gpus []int32
-		for _, p := range j.at {
-			for g := range p.Workers {
-				gpus = append(gpus, g)
-			}
-		}
-		if err := s.Restore(id, j.at, gpus); err != nil {
-			return nil, err
-		}
-	}
-	s.Advance(now)
-	return s, nil
-}
-
-// pieces places the given number of whole-GPU workers on each of the servers.
-func pieces(workers int32, servers ...cluster.ServerID) cluster.Placement {
-	var p cluster.Placement
-	for _, id := range servers {
-		p = append(p, cluster.Piece{Server: id, Workers: workers, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}})
-	}
-	return p
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -99,11 +100,12 @@ func runQuickstart(ctx context.Context, a *app, opts *quickstartOptions, _ []str
 
 	result.Snapshot = at("cluster.json")
 	a.Say("\n4/4 ask: %s\n", next("plan", "--snapshot", result.Snapshot, "--policy", result.Exported.Out))
-	if err := a.Write(result.Snapshot, writeExample); err != nil {
+	example := func(w io.Writer) error { _, err := io.WriteString(w, exampleSnapshot); return err }
+	if err := a.Write(result.Snapshot, example); err != nil {
 		return err
 	}
-	result.Plan, err = planFile(ctx, a, planOptions{
-		snapshot: result.Snapshot, policy: result.Exported.Out, physics: "ideal", seed: 1, stops: -1,
+	_, result.Plan, _, err = planState(ctx, a, planOptions{
+		snapshotFlags: snapshotFlags{Snapshot: result.Snapshot, Policy: result.Exported.Out, Physics: "ideal", Seed: 1}, stops: -1,
 	})
 	if err != nil {
 		return err

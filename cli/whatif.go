@@ -4,31 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
 
 type whatifOptions struct {
-	snapshot string
-	policy   string
-	against  string
-	add      []string
-	quotas   []string
-	remove   []string
-	physics  string
-	restart  time.Duration
-	assume   time.Duration
-	beliefs  string
-	seed     uint64
-	top      int
-	all      bool
+	snapshotFlags
+	against string
+	add     []string
+	quotas  []string
+	remove  []string
+	top     int
+	all     bool
 }
 
 func newWhatifCmd(a *app) *cobra.Command {
@@ -59,36 +51,23 @@ docs/what-if.md explains the limits.
 		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatif(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.snapshot, "snapshot", "", "file of the snapshot, see plan; - for standard input")
-	f.StringVar(&opts.policy, "policy", "",
-		"the policy: a baseline (see baselines), released, or the folder of an exported policy or run")
+	flags.Bind(cmd, &opts.snapshotFlags, words)
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
 	f.StringArrayVar(&opts.quotas, "quota", nil, "quota of a tenant that has one, as TENANT=GPUS; may be given several times")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
 	f.StringSliceVar(&opts.remove, "remove", nil, "names of servers to remove at the start")
-	f.StringVar(&opts.physics, "physics", "ideal", "performance model, see physics")
-	f.DurationVar(&opts.restart, "restart", 0, "time for which a restarted or moved job holds its GPUs without progress")
-	f.DurationVar(&opts.assume, "assume", 0, "estimated run time of jobs that have no estimate")
-	f.StringVar(&opts.beliefs, "beliefs", "",
-		"file of what policies with +know have learned, also for jobs without an estimate; see clustergym beliefs --save")
-	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
 	f.BoolVar(&opts.all, "all", false, "print every affected job")
 	cmdline.Require(cmd, "snapshot", "policy")
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
-	cmdline.Complete(cmd, "policy", policy.Names)
 	cmdline.Complete(cmd, "against", policy.Names)
 	cmd.AddCommand(newWhatifPastCmd(a))
 	return cmd
 }
 
 func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
-	if opts.restart < 0 || opts.assume < 0 || opts.top < 0 {
-		return cmdline.Usage("--restart %v, --assume %v, --top %d: want 0 or more", opts.restart, opts.assume, opts.top)
-	}
-	model, err := physics.Parse(opts.physics)
-	if err != nil {
-		return cmdline.Usage("--physics: %w", err)
+	if opts.top < 0 {
+		return cmdline.Usage("--top %d: want 0 or more", opts.top)
 	}
 	change := whatif.Change{Remove: opts.remove}
 	for _, text := range opts.add {
@@ -105,25 +84,17 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 		}
 		change.Quotas = append(change.Quotas, quota)
 	}
-	base, memory, err := a.findRemembering(opts.policy, opts.beliefs)
+	on, err := opts.open(a, a.finder())
 	if err != nil {
 		return err
 	}
-	other := base
+	other := on.by
 	if opts.against != "" {
-		if other, _, err = a.findRemembering(opts.against, opts.beliefs); err != nil {
+		if other, _, err = opts.find(a.finder(), opts.against); err != nil {
 			return err
 		}
 	}
-	state, err := readSnapshot(a, opts.snapshot)
-	if err != nil {
-		return err
-	}
-	play := whatif.Options{Physics: model, Restart: opts.restart, Assume: opts.assume, Seed: opts.seed}
-	if memory != nil {
-		play.Times = memory.Times(belief.History, belief.Gittins)
-	}
-	first, err := whatif.Play(ctx, &state.View, *base, whatif.Change{}, play)
+	first, err := whatif.Play(ctx, &on.state.View, *on.by, whatif.Change{}, on.play)
 	if errors.Is(err, whatif.ErrNoEstimate) {
 		return fmt.Errorf("%w: --assume 1h, or --beliefs FILE", err)
 	}
@@ -132,11 +103,11 @@ func runWhatif(ctx context.Context, a *app, opts whatifOptions) error {
 	}
 	var second *whatif.Outcome
 	if opts.against != "" || len(opts.add)+len(opts.remove)+len(opts.quotas) > 0 {
-		if second, err = whatif.Play(ctx, &state.View, *other, change, play); err != nil {
+		if second, err = whatif.Play(ctx, &on.state.View, *other, change, on.play); err != nil {
 			return err
 		}
 	}
-	result := whatif.Compare(state.Now(), first, second)
+	result := whatif.Compare(on.state.Now(), first, second)
 	if a.JSON {
 		return a.PrintJSON(result)
 	}
