@@ -117,9 +117,7 @@ func runServe(ctx context.Context, a *app, opts *serveOptions, _ []string) (err 
 		Profile: physics.Profiled(model), MaxBody: opts.MaxBody << 20, Assume: opts.Assume, Token: token,
 	}
 	if opts.Starts > 0 {
-		config.Forecaster, config.Forecasts = &whatif.Production{Forecaster: whatif.Forecaster{
-			Options: whatif.Options{Physics: model, Seed: opts.Seed},
-		}}, opts.Starts
+		config.Forecaster, config.Forecasts = &whatif.Forecaster{Options: whatif.Options{Physics: model, Seed: opts.Seed}}, opts.Starts
 	}
 	if opts.Log != "" {
 		frame := decide.Record{Build: version, Physics: opts.Physics, Seed: opts.Seed, Assume: opts.Assume.Seconds()}

@@ -107,7 +107,7 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 		return nil, end, err
 	}
 	if o.starts > 0 {
-		c.Forecaster, c.Forecasts = &whatif.Production{Forecaster: whatif.Forecaster{Options: whatif.Options{Seed: seed}}}, o.starts
+		c.Forecaster, c.Forecasts = &whatif.Forecaster{Options: whatif.Options{Seed: seed}}, o.starts
 	}
 	if o.log != "" {
 		if c.Decisions, err = decide.OpenLog(o.log, decide.Record{Build: version, Physics: "ideal", Seed: seed}); err != nil {

@@ -24,9 +24,9 @@ type Result struct {
 // Side is the summary of one play.
 type Side struct {
 	Policy  string `json:"policy"`
-	Cluster string `json:"cluster"` // description of the change
-	Servers int    `json:"servers"`
-	GPUs    int64  `json:"gpus"`
+	Cluster string `json:"cluster"`         // description of the change
+	Servers int    `json:"servers"`         // open to training at the beginning
+	GPUs    int64  `json:"gpus"`            // that work, on those
 	Ended   string `json:"ended,omitempty"` // the reason if the play was cut off
 	Totals
 }
@@ -38,11 +38,11 @@ type Totals struct {
 	MeanJCT       float64 `json:"mean_jct_s"`  // finish - submission, including a job's age at the snapshot
 	Makespan      float64 `json:"makespan_s"`  // time of the last finish
 	Utilisation   float64 `json:"gpu_utilisation"`
-	Held          float64 `json:"gpu_hours"`
+	Held          float64 `json:"gpu_hours"` // by jobs until then
 	Preemptions   int     `json:"preemptions"`
 	Migrations    int     `json:"migrations"`
 	Resizes       int     `json:"resizes"`
-	Interruptions int     `json:"interruptions"`
+	Interruptions int     `json:"interruptions"` // by a server that was removed or that the inference pool took back
 	Unfinished    int     `json:"unfinished"`
 }
 
@@ -157,30 +157,20 @@ func (j *Job) fate() Fate {
 
 // side summarises an outcome, with means over the jobs for which counts returns true.
 func (o *Outcome) side(counts func(int) bool) Side {
-	t := Totals{
-		Makespan: o.Makespan.Seconds(), Held: o.Held, Preemptions: o.Preemptions, Migrations: o.Migrations, Resizes: o.Resizes,
-		Interruptions: o.Interruptions,
-	}
-	n := 0
+	s, n := o.Side, 0.0
 	for i := range o.Jobs {
-		j := &o.Jobs[i]
-		if !j.Finished {
-			t.Unfinished++
-		}
-		if counts(i) {
+		if j := &o.Jobs[i]; counts(i) {
 			n++
-			t.MeanWait += j.Wait.Seconds()
-			t.MeanJCT += j.jct().Seconds()
+			s.MeanWait += j.Wait.Seconds()
+			s.MeanJCT += j.jct().Seconds()
 		}
 	}
-	if n > 0 {
-		t.MeanWait /= float64(n)
-		t.MeanJCT /= float64(n)
-	}
+	s.MeanWait /= max(n, 1)
+	s.MeanJCT /= max(n, 1)
 	if o.Open > 0 {
-		t.Utilisation = o.Held / o.Open
+		s.Utilisation = o.Held / o.Open
 	}
-	return Side{Policy: o.Policy, Cluster: o.Change, Servers: o.Servers, GPUs: o.GPUs, Ended: o.Ended, Totals: t}
+	return s
 }
 
 func (t *Totals) minus(u *Totals) *Totals {

@@ -8,22 +8,11 @@ import (
 
 // Outcome is the result of a play. Times are since the snapshot, rounded to microseconds.
 type Outcome struct {
-	Policy  string
-	Change  string // description of the change
-	Servers int    // number of servers open to training at the beginning
-	GPUs    int64  // number of working GPUs on those
-	Ended   string // the reason if the play was cut off, "" if every job that can run finished
-	Jobs    []Job  // by id
-	Assumed []Assumed
+	Side         // without the means and the utilisation, which Compare computes
+	Jobs []Job   // by id
+	Open float64 // GPU-hours open to training until the last finish
 
-	Makespan    time.Duration // time of the last finish
-	Held        float64       // GPU-hours that jobs held until then
-	Open        float64       // GPU-hours open to training until then
-	Preemptions int
-	Migrations  int
-	Resizes     int
-	// Interruptions counts stops that the policy did not decide: a server was removed, or the inference pool took it back.
-	Interruptions int
+	Assumed []Assumed
 }
 
 // Job is what happens to one job of the snapshot.
@@ -80,12 +69,13 @@ const (
 // outcome completes the tally and returns the outcome.
 func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	o := &st.out
-	o.Policy, o.Change, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs
+	o.Policy, o.Cluster, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs
 	if o.Servers < 0 { // no time has passed
 		o.Servers, o.GPUs = st.servers, st.open
 	}
 	for i := range o.Jobs {
 		if j := &o.Jobs[i]; !j.Finished {
+			o.Unfinished++
 			if j.Never == "" {
 				j.Never = cutOff
 			}

@@ -99,8 +99,8 @@ func TestAnotherQuotaByHand(t *testing.T) {
 		{Change{Quotas: []cluster.Quota{{Tenant: "t"}}, Remove: []string{"a"}}, "c never, d never", "1 server less, 0 GPUs for t"},
 	} {
 		o := play(t, s, "fifo", c.change, Options{})
-		if got := tell(o); got != c.want || o.Change != c.says {
-			t.Errorf("%s: %s, want %s: %s", o.Change, got, c.says, c.want)
+		if got := tell(o); got != c.want || o.Cluster != c.says {
+			t.Errorf("%s: %s, want %s: %s", o.Cluster, got, c.says, c.want)
 		}
 	}
 	_, err := Play(t.Context(), &s.View, named("fifo"), Change{Quotas: []cluster.Quota{{Tenant: "u", GPUs: 2}}}, Options{})

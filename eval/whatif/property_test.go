@@ -157,7 +157,7 @@ func check(t *rapid.T, s *cluster.State, o *Outcome) {
 			last = max(last, j.Finish)
 		}
 	}
-	if o.Makespan != last || o.Held > o.Open*1.000001 {
+	if o.Makespan != last.Seconds() || o.Held > o.Open*1.000001 {
 		t.Fatalf("makespan %v, want %v; %v of %v GPU-hours held", o.Makespan, last, o.Held, o.Open)
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // Start is when a waiting job is expected to start, as the time since the snapshot. It is cluster.Never if the job does not start
@@ -30,13 +32,33 @@ const (
 )
 
 // Forecaster forecasts when waiting jobs start. It learns from the states of a cluster, one after the other, how its forecasts
-// turned out. It is not safe for concurrent use.
+// turned out. Only Forecast is safe for concurrent use.
 type Forecaster struct {
 	Draws   int // of futures, 20 if 0
 	Options Options
 	Played  func(n, of int) // is told after each future how many of them are played; may be nil
 
 	calibration *calibration // nil before the first forecast
+	mu          sync.Mutex   // of Forecast
+}
+
+var _ decide.Forecaster = (*Forecaster)(nil)
+
+// Forecast is Starts with what a decider has learned, by the names of jobs.
+func (f *Forecaster) Forecast(
+	ctx context.Context, s *cluster.View, p policy.Policy, waits func(job string) bool, learned *belief.Memory,
+) (all []decide.Start, err error) {
+	var times *belief.Learner
+	if learned != nil {
+		times = learned.Times(belief.History, belief.Gittins)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	starts, err := f.Starts(ctx, s, p, times, waits)
+	for _, x := range starts {
+		all = append(all, decide.NewStart(s.Spec(x.Job).Name, x.Median, x.P90))
+	}
+	return all, err
 }
 
 // Starts returns when each waiting job of a state is expected to start, by id. With waits it answers for those jobs alone for

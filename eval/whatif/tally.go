@@ -24,7 +24,7 @@ type tally struct {
 
 // newTally returns a tally with the jobs in their state in the snapshot.
 func newTally(s *cluster.View, ids []cluster.JobID) tally {
-	y := tally{ids: ids, jobs: make([]Job, len(ids)), start: s.Now(), out: Outcome{Servers: -1}}
+	y := tally{ids: ids, jobs: make([]Job, len(ids)), start: s.Now(), out: Outcome{Side: Side{Servers: -1}}}
 	for i, id := range ids {
 		spec, runs := s.Spec(id), s.Phase(id) == cluster.Running
 		y.jobs[i] = Job{ID: id, Name: spec.Name, Workers: spec.Workers, Age: s.Now() - spec.Submit, Ran: runs}
@@ -75,7 +75,7 @@ func (y *tally) happen(events []cluster.Event) {
 			j := &y.jobs[y.index(e.Job)]
 			y.held -= j.held
 			j.held, j.running, j.Finished, j.Finish = 0, false, true, y.at
-			y.out.Makespan, y.out.Held, y.out.Open = y.at, y.used, y.there
+			y.out.Makespan, y.out.Held, y.out.Open = y.at.Seconds(), y.used, y.there
 		case cluster.Interrupted:
 			y.interrupt(e.Job)
 		}

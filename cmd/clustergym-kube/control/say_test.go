@@ -62,7 +62,7 @@ func TestGangsAreToldWhenTheyStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute, Forecaster: new(whatif.Production), Forecasts: time.Minute})
+	d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute, Forecaster: new(whatif.Forecaster), Forecasts: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
