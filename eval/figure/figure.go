@@ -22,11 +22,8 @@ type Figure struct {
 	draw          func(sheet)
 }
 
-// sheet is the canvas of a figure. It allows images unless vector is true.
-type sheet struct {
-	draw.Canvas
-	vector bool
-}
+// sheet is the canvas of a figure.
+type sheet struct{ draw.Canvas }
 
 const (
 	column = 252 * vg.Length(1) // the width of a column of a paper, in points
@@ -47,11 +44,11 @@ func (f *Figure) Write(w io.Writer, format string) error {
 	switch format {
 	case "svg":
 		c := vgsvg.New(f.width, f.height)
-		f.drawOn(c, false)
+		f.drawOn(c)
 		err = writeSVG(w, c, f.title)
 	case "png":
 		c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
-		f.drawOn(c, false)
+		f.drawOn(c)
 		_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(w)
 	case "pdf":
 		err = writePDF(w, f)
@@ -64,8 +61,8 @@ func (f *Figure) Write(w io.Writer, format string) error {
 	return nil
 }
 
-func (f *Figure) drawOn(c vg.CanvasSizer, vector bool) {
-	s := sheet{draw.New(c), vector}
+func (f *Figure) drawOn(c vg.CanvasSizer) {
+	s := sheet{draw.New(c)}
 	s.SetColor(white)
 	s.Fill(s.Rectangle.Path())
 	f.draw(s)

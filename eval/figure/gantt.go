@@ -19,9 +19,6 @@ const parts = 500
 // the servers. The strip below each schedule shows the demand of waiting jobs. A job has the same colour in all schedules. Jobs
 // that share a GPU are stacked within its row. The background of a schedule ends with its log. Servers of an inference pool are
 // darker while they serve it and tinted while they are on loan; servers and GPUs that are down are hatched.
-//
-// With up to 30,000 boxes the figure consists of paths. With more, SVG and PNG contain each schedule as an image, in which a
-// pixel has the mean colour of the boxes in it. A PDF, which is compressed, always consists of paths.
 func Gantt(logs ...*sim.Log) (*Figure, error) {
 	if len(logs) == 0 {
 		return nil, fmt.Errorf("draw Gantt chart: no log")
@@ -41,22 +38,19 @@ func Gantt(logs ...*sim.Log) (*Figure, error) {
 		return nil, fmt.Errorf("draw Gantt chart: the logs hold no time")
 	}
 	g := gantt{until: until.Seconds(), height: min(max(2.5*vg.Length(gpus), 60), 190)}
-	boxes := 0
 	for _, log := range logs {
 		s := newSchedule(log)
 		s.demand = eval.NewTimeline(log, until, parts)
 		for _, n := range s.demand.Waiting {
 			g.most = max(g.most, n)
 		}
-		boxes += len(s.boxes)
 		g.schedules = append(g.schedules, s)
 	}
-	g.image = boxes > 30_000
 	g.legend = newLegend(g.entries(), page)
 	return &Figure{
 		title: "Gantt chart of GPUs over time", width: page,
-		height: whole(g.legend.height + stackHeight(g.panels(true))),
-		draw:   func(s sheet) { stack(g.legend.draw(s.Canvas), g.panels(s.vector)) },
+		height: whole(g.legend.height + stackHeight(g.panels())),
+		draw:   func(s sheet) { stack(g.legend.draw(s.Canvas), g.panels()) },
 	}, nil
 }
 
@@ -65,7 +59,6 @@ type gantt struct {
 	until     float64   // seconds
 	height    vg.Length // of a schedule
 	most      float64   // largest number of GPUs waited for
-	image     bool      // draw images instead of paths, if the format allows it
 	legend    legend
 }
 
@@ -89,7 +82,7 @@ func (g *gantt) entries() []entry {
 	return entries
 }
 
-func (g *gantt) panels(vector bool) []panel {
+func (g *gantt) panels() []panel {
 	x := timeTicks(0, g.until, 12, false)
 	var panels []panel
 	for _, s := range g.schedules {
@@ -101,7 +94,7 @@ func (g *gantt) panels(vector bool) []panel {
 		jobs.Y.Min, jobs.Y.Max = 0, s.rows()
 		jobs.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
 		jobs.Y.Label.Text, jobs.Y.Tick.Marker = "server", plot.ConstantTicks(s.serverTicks())
-		jobs.Add(rows{s, g.image && !vector})
+		jobs.Add(rows{s})
 
 		top := max(g.most, 1)
 		strip.Y.Min, strip.Y.Max = 0, top

@@ -10,7 +10,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
-	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 )
 
@@ -133,50 +132,20 @@ func TestServersOnLoanAndOutOfOrderAreTold(t *testing.T) {
 	}
 }
 
-// TestLargeSchedulesStaySmall checks that two schedules of 5,000 jobs consist of paths, one per colour, in less than 3 MB, and
-// that two schedules of 50,000 jobs consist of two images.
+// TestLargeSchedulesStaySmall checks that two schedules of 5,000 jobs consist of paths, one per colour, in less than 3 MB.
 func TestLargeSchedulesStaySmall(t *testing.T) {
-	cases := []struct{ jobs, images, most int }{{5000, 0, 3_000_000}, {50_000, 2, 3_000_000}}
-	for _, c := range cases {
-		jobs := manyJobs(c.jobs)
-		f, err := Gantt(play(t, "fifo", 3, jobs), play(t, "sjfskip", 3, jobs))
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg := write(t, f, "svg")
-		count, _ := elements(t, svg)
-		if len(svg) > c.most || count["image"] != c.images || count["path"] > 200 {
-			t.Errorf("%d jobs: %d bytes with %d images and %d paths, want less than %d bytes with %d images",
-				c.jobs, len(svg), count["image"], count["path"], c.most, c.images)
-		}
-		if c.images == 0 && count["path"] < 2*len(jobColours()) {
-			t.Errorf("%d jobs: %d paths, want one for each of %d colours in both schedules", c.jobs, count["path"], len(jobColours()))
-		}
-		if !bytes.Equal(svg, write(t, f, "svg")) {
-			t.Errorf("%d jobs: two SVGs differ", c.jobs)
-		}
-		t.Logf("%d jobs: SVG %d bytes, PNG %d, PDF %d", c.jobs, len(svg), len(write(t, f, "png")), len(write(t, f, "pdf")))
+	jobs := manyJobs(5000)
+	f, err := Gantt(play(t, "fifo", 3, jobs), play(t, "sjfskip", 3, jobs))
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// TestImagesAverageWhatIsTooSmallToSee checks that a pixel has the mean colour of its boxes and is as opaque as they cover it.
-func TestImagesAverageWhatIsTooSmallToSee(t *testing.T) {
-	r := rows{&schedule{first: []float64{0, 2}, boxes: []box{{0, 10, 0, 1, 0}, {0, 5, 1, 2, 1}, {5, 7.5, 1, 2, 2}}}, true}
-	img := r.raster(10, vg.Point{X: 72. / dpi, Y: 2 * 72. / dpi})
-	if size := img.Bounds().Size(); size.X != 1 || size.Y != 2 {
-		t.Fatalf("image of %v, want one point a row", size)
+	svg := write(t, f, "svg")
+	count, _ := elements(t, svg)
+	if len(svg) > 3_000_000 || count["path"] > 200 || count["path"] < 2*len(jobColours()) {
+		t.Errorf("%d bytes with %d paths, want one for each of %d colours in both schedules", len(svg), count["path"], len(jobColours()))
 	}
-	c := jobColours()
-	for row, want := range [][4]int{
-		{int(c[0].R), int(c[0].G), int(c[0].B), 255},
-		{(2*int(c[1].R) + int(c[2].R)) / 3, (2*int(c[1].G) + int(c[2].G)) / 3, (2*int(c[1].B) + int(c[2].B)) / 3, 191},
-	} {
-		got := img.NRGBAAt(0, row)
-		for i, v := range []uint8{got.R, got.G, got.B, got.A} {
-			if d := int(v) - want[i]; d < -5 || d > 5 {
-				t.Errorf("row %d: %v, want about %v", row, got, want)
-			}
-		}
+	if !bytes.Equal(svg, write(t, f, "svg")) {
+		t.Error("two SVGs differ")
 	}
 }
 

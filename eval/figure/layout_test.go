@@ -35,7 +35,7 @@ func TestNamesFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		var c recorder.Canvas
-		f.draw(sheet{draw.NewCanvas(&c, f.width, f.height), false})
+		f.draw(sheet{draw.NewCanvas(&c, f.width, f.height)})
 		seen := 0
 		for _, action := range c.Actions {
 			text, ok := action.(*recorder.FillString)

@@ -21,7 +21,7 @@ func writePDF(w io.Writer, f *Figure) (err error) {
 		}
 	}()
 	c := western{vgpdf.New(f.width, f.height)}
-	f.drawOn(c, true)
+	f.drawOn(c)
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return err

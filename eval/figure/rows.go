@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"image"
 	"image/color"
 	"math"
 
@@ -20,20 +19,13 @@ func jobColours() []color.NRGBA {
 }
 
 // rows draws a schedule.
-type rows struct {
-	*schedule
-	image bool
-}
+type rows struct{ *schedule }
 
 func (r rows) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	fillRect(c, c.Min.X, c.Min.Y, x(r.end), c.Max.Y, color.NRGBA{0xf1, 0xf2, 0xf4, 0xff})
 	r.paintGrounds(c, x, y, serving, onLoan)
-	if r.image {
-		c.DrawImage(c.Rectangle, r.raster(p.X.Max, c.Size()))
-	} else {
-		r.paintBoxes(c, x, y)
-	}
+	r.paintBoxes(c, x, y)
 	r.paintGrounds(c, x, y, down)
 	if servers := len(r.first) - 1; c.Size().Y/vg.Length(servers) >= 2.5 {
 		for _, row := range r.first[1:servers] {
@@ -58,44 +50,6 @@ func (r rows) paintBoxes(c draw.Canvas, x, y func(float64) vg.Length) {
 			c.Fill(path)
 		}
 	}
-}
-
-// raster paints the boxes into an image of about print resolution. Each pixel has the mean colour of the boxes in it.
-func (r rows) raster(until float64, size vg.Point) *image.NRGBA {
-	width := int(size.X / vg.Inch * dpi)
-	high, n := int(size.Y/vg.Inch*dpi), int(r.rows())
-	height := max(high/n, 1) * n // whole pixels per row if there is space
-	if n > high {
-		height = high
-	}
-	sum := make([][4]float64, width*height) // red, green, blue and coverage
-	colours := jobColours()
-	for _, b := range r.boxes {
-		left, right := b.from/until*float64(width), b.to/until*float64(width)
-		top, bottom := b.top/r.rows()*float64(height), b.bottom/r.rows()*float64(height)
-		fill := colours[b.colour]
-		for v := int(top); v < height && float64(v) < bottom; v++ {
-			tall := min(bottom, float64(v+1)) - max(top, float64(v))
-			for h := int(left); h < width && float64(h) < right; h++ {
-				cover := tall * (min(right, float64(h+1)) - max(left, float64(h)))
-				s := &sum[v*width+h]
-				s[0] += cover * float64(fill.R)
-				s[1] += cover * float64(fill.G)
-				s[2] += cover * float64(fill.B)
-				s[3] += cover
-			}
-		}
-	}
-	img := image.NewNRGBA(image.Rect(0, 0, width, height))
-	for i, s := range sum {
-		if s[3] <= 0 {
-			continue
-		}
-		// Round to a few levels: files are smaller, and the error is less than the difference between neighbouring jobs.
-		level := func(v float64) uint8 { return uint8(min(math.Round(v/8)*8, 255)) }
-		img.SetNRGBA(i%width, i/width, color.NRGBA{level(s[0] / s[3]), level(s[1] / s[3]), level(s[2] / s[3]), level(255 * s[3])})
-	}
-	return img
 }
 
 func (r rows) paintGrounds(c draw.Canvas, x, y func(float64) vg.Length, kinds ...ground) {

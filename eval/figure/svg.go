@@ -25,12 +25,8 @@ func writeSVG(w io.Writer, c *vgsvg.Canvas, title string) error {
 		return fmt.Errorf("find the first group of the document")
 	}
 	head = strings.Replace(head, "<svg ", fmt.Sprintf("<svg role=\"img\" aria-label=\"%s\" font-family='%s' ", title, fonts), 1)
-	body = strings.NewReplacer(
-		// Every text element names Liberation Sans, without a fallback.
-		"font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "",
-		// An image must fill its rectangle, and its data is PNG.
-		"<image ", `<image preserveAspectRatio="none" `, "data:image/jpg;", "data:image/png;",
-	).Replace(body)
+	// Every text element names Liberation Sans, without a fallback.
+	body = strings.ReplaceAll(body, "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "")
 	_, err := fmt.Fprintf(w, "%s>\n<title>%s</title>\n<g %s", head, title, body)
 	return err
 }
