@@ -19,11 +19,12 @@ import (
 // column. Planes compress better than consecutive numbers, because high bytes are mostly equal. A column of width 0 is a text of
 // count bytes. page/data.js reads packs. schedules.go defines the columns.
 type pack struct {
-	Columns []column `json:"columns"`
+	Columns []packed `json:"columns"`
 	bytes   bytes.Buffer
 }
 
-type column struct {
+// packed is a column of a pack.
+type packed struct {
 	Name  string `json:"name"`
 	Width int    `json:"width"`
 	Count int    `json:"count"`
@@ -42,7 +43,7 @@ func (p *pack) numbers(name string, values []uint32) {
 	case top < 1<<16:
 		width = 2
 	}
-	p.Columns = append(p.Columns, column{name, width, len(values)})
+	p.Columns = append(p.Columns, packed{name, width, len(values)})
 	for plane := range width {
 		for _, v := range values {
 			p.bytes.WriteByte(byte(v >> (8 * plane)))
@@ -56,7 +57,7 @@ func (p *pack) text(name string, value any) error {
 	if err != nil {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
-	p.Columns = append(p.Columns, column{name, 0, len(b)})
+	p.Columns = append(p.Columns, packed{name, 0, len(b)})
 	p.bytes.Write(b)
 	return nil
 }

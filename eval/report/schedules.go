@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 )
 
@@ -138,19 +139,13 @@ func end(log *sim.Log) time.Duration {
 
 func (p *packer) ticks(d time.Duration) uint32 { return uint32(d.Round(p.tick) / p.tick) }
 
-// names is a list of distinct texts.
-type names struct {
-	list  []string
-	index map[string]uint32
-}
-
-func (n *names) add(s string) uint32 {
-	i, ok := n.index[s]
-	if !ok {
-		i = uint32(len(n.list))
-		n.index[s], n.list = i, append(n.list, s)
+// column adds the column of a quantity of all elements of a list.
+func column[T any](p *packer, name string, list []T, of func(*T) uint32) {
+	values := make([]uint32, len(list))
+	for i := range list {
+		values[i] = of(&list[i])
 	}
-	return i
+	p.numbers(name, values)
 }
 
 func (p *packer) jobs(log *sim.Log) error {
@@ -163,43 +158,30 @@ func (p *packer) jobs(log *sim.Log) error {
 	}
 	for _, c := range []struct {
 		name string
-		of   func(*cluster.JobSpec) string
+		of   func(*trace.Job) string
 	}{
-		{"user", func(j *cluster.JobSpec) string { return j.User }}, {"tenant", func(j *cluster.JobSpec) string { return j.Tenant }},
-		{"model", func(j *cluster.JobSpec) string { return j.Model }}, {"type", func(j *cluster.JobSpec) string { return j.GPUType }},
+		{"user", func(j *trace.Job) string { return j.User }}, {"tenant", func(j *trace.Job) string { return j.Tenant }},
+		{"model", func(j *trace.Job) string { return j.Model }}, {"type", func(j *trace.Job) string { return j.GPUType }},
 	} {
-		known := names{[]string{}, map[string]uint32{}}
-		values := make([]uint32, len(log.Jobs))
+		list, index := []string{}, map[string]uint32{}
 		for i := range log.Jobs {
-			values[i] = known.add(c.of(&log.Jobs[i].JobSpec))
+			if text := c.of(&log.Jobs[i]); index[text] == 0 {
+				list = append(list, text)
+				index[text] = uint32(len(list))
+			}
 		}
-		if err := p.text("jobs."+c.name, known.list); err != nil {
+		if err := p.text("jobs."+c.name, list); err != nil {
 			return err
 		}
-		p.numbers("jobs."+c.name+"Of", values)
+		column(p, "jobs."+c.name+"Of", log.Jobs, func(j *trace.Job) uint32 { return index[c.of(j)] - 1 })
 	}
-	for _, c := range []struct {
-		name string
-		of   func(*cluster.JobSpec) uint32
-	}{
-		{"submit", func(j *cluster.JobSpec) uint32 { return p.ticks(j.Submit) }},
-		{"estimate", func(j *cluster.JobSpec) uint32 { return p.ticks(j.Estimate) }},
-		{"workers", func(j *cluster.JobSpec) uint32 { return uint32(j.Workers) }},
-		{"least", func(j *cluster.JobSpec) uint32 { return uint32(j.Least()) }},
-		{"most", func(j *cluster.JobSpec) uint32 { return uint32(j.Most()) }},
-		{"milli", func(j *cluster.JobSpec) uint32 { return uint32(j.Request.GPUMilli) }},
-	} {
-		values := make([]uint32, len(log.Jobs))
-		for i := range log.Jobs {
-			values[i] = c.of(&log.Jobs[i].JobSpec)
-		}
-		p.numbers("jobs."+c.name, values)
-	}
-	work := make([]uint32, len(log.Jobs))
-	for i := range log.Jobs {
-		work[i] = p.ticks(log.Jobs[i].Work)
-	}
-	p.numbers("jobs.work", work)
+	column(p, "jobs.submit", log.Jobs, func(j *trace.Job) uint32 { return p.ticks(j.Submit) })
+	column(p, "jobs.estimate", log.Jobs, func(j *trace.Job) uint32 { return p.ticks(j.Estimate) })
+	column(p, "jobs.workers", log.Jobs, func(j *trace.Job) uint32 { return uint32(j.Workers) })
+	column(p, "jobs.least", log.Jobs, func(j *trace.Job) uint32 { return uint32(j.Least()) })
+	column(p, "jobs.most", log.Jobs, func(j *trace.Job) uint32 { return uint32(j.Most()) })
+	column(p, "jobs.milli", log.Jobs, func(j *trace.Job) uint32 { return uint32(j.Request.GPUMilli) })
+	column(p, "jobs.work", log.Jobs, func(j *trace.Job) uint32 { return p.ticks(j.Work) })
 	return nil
 }
 
@@ -227,49 +209,39 @@ func (p *packer) schedule(prefix string, log *sim.Log) {
 	p.numbers(prefix+"length", length)
 	p.numbers(prefix+"why", why)
 	p.numbers(prefix+"boxes", counts)
-	for _, c := range []struct {
-		name string
-		of   func(*eval.Piece) uint32
-	}{
-		{"server", func(b *eval.Piece) uint32 { return uint32(b.Server) }},
-		{"gpu", func(b *eval.Piece) uint32 { return uint32(b.GPU) }},
-		{"count", func(b *eval.Piece) uint32 { return uint32(b.Count) }},
-		{"milli", func(b *eval.Piece) uint32 { return uint32(b.GPUMilli) }},
-		{"slot", func(b *eval.Piece) uint32 { return uint32(b.Top) }},
-	} {
-		values := make([]uint32, len(held))
-		for i := range held {
-			values[i] = c.of(&held[i])
-		}
-		p.numbers(prefix+c.name, values)
-	}
+	column(p, prefix+"server", held, func(b *eval.Piece) uint32 { return uint32(b.Server) })
+	column(p, prefix+"gpu", held, func(b *eval.Piece) uint32 { return uint32(b.GPU) })
+	column(p, prefix+"count", held, func(b *eval.Piece) uint32 { return uint32(b.Count) })
+	column(p, prefix+"milli", held, func(b *eval.Piece) uint32 { return uint32(b.GPUMilli) })
+	column(p, prefix+"slot", held, func(b *eval.Piece) uint32 { return uint32(b.Top) })
 	p.states(prefix, log)
 }
 
 // states packs the states of servers over time: loans, failures, and the need of the inference pool.
 func (p *packer) states(prefix string, log *sim.Log) {
-	var loan, down struct{ server, gpu, from, to []uint32 }
+	var loans, downs []eval.Spell
 	for _, spell := range eval.Spells(log) {
-		to := &down
 		if spell.Lent {
-			to = &loan
+			loans = append(loans, spell)
+		} else {
+			downs = append(downs, spell)
 		}
-		to.server, to.gpu = append(to.server, uint32(spell.Server)), append(to.gpu, uint32(spell.GPU+1))
-		to.from, to.to = append(to.from, p.ticks(spell.From)), append(to.to, p.ticks(spell.To))
 	}
-	var needAt, need []uint32
+	server := func(s *eval.Spell) uint32 { return uint32(s.Server) }
+	from, to := func(s *eval.Spell) uint32 { return p.ticks(s.From) }, func(s *eval.Spell) uint32 { return p.ticks(s.To) }
+	column(p, prefix+"loan.server", loans, server)
+	column(p, prefix+"loan.from", loans, from)
+	column(p, prefix+"loan.to", loans, to)
+	column(p, prefix+"down.server", downs, server)
+	column(p, prefix+"down.gpu", downs, func(s *eval.Spell) uint32 { return uint32(s.GPU + 1) })
+	column(p, prefix+"down.from", downs, from)
+	column(p, prefix+"down.to", downs, to)
+	var needs []sim.Record
 	for i := range log.Records {
-		if r := &log.Records[i]; r.Kind == sim.Need {
-			needAt, need = append(needAt, p.ticks(r.At)), append(need, uint32(log.Config.Demand[r.Index].Need))
+		if log.Records[i].Kind == sim.Need {
+			needs = append(needs, log.Records[i])
 		}
 	}
-	p.numbers(prefix+"loan.server", loan.server)
-	p.numbers(prefix+"loan.from", loan.from)
-	p.numbers(prefix+"loan.to", loan.to)
-	p.numbers(prefix+"down.server", down.server)
-	p.numbers(prefix+"down.gpu", down.gpu)
-	p.numbers(prefix+"down.from", down.from)
-	p.numbers(prefix+"down.to", down.to)
-	p.numbers(prefix+"need.at", needAt)
-	p.numbers(prefix+"need.milli", need)
+	column(p, prefix+"need.at", needs, func(r *sim.Record) uint32 { return p.ticks(r.At) })
+	column(p, prefix+"need.milli", needs, func(r *sim.Record) uint32 { return uint32(log.Config.Demand[r.Index].Need) })
 }
