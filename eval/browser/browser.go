@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/console"
 )
 
 // Request is what to simulate: the same generated jobs under each policy, on servers that are all alike.
@@ -40,46 +41,27 @@ const (
 	mostBytes    = 4 << 10
 )
 
+// The size of a drawing in characters.
+const (
+	columns = 100
+	lines   = 22 // of each schedule
+)
+
 // Policies returns the names of the policies that may be asked for.
 func Policies() []string {
 	return []string{"fifo", "sjf", "sjfskip", "srtf", "las", "srsf", "serverfilling", "random"}
 }
 
-// Answer contains the schedules.
+// Answer contains what each policy did with the jobs.
 type Answer struct {
-	GPUs      int        `json:"gpus"` // of the cluster
-	End       float64    `json:"end_s"`
-	Jobs      []Job      `json:"jobs"`
 	Schedules []Schedule `json:"schedules"`
+	Text      string     `json:"text"` // the schedules, drawn one above the other
 }
 
-// Job is a generated job.
-type Job struct {
-	Name   string  `json:"name"`
-	GPUs   int32   `json:"gpus"`
-	Submit float64 `json:"submit_s"`
-	Work   float64 `json:"run_time_s"`
-}
-
-// Schedule is what one policy did with the jobs.
+// Schedule contains the figures of one policy.
 type Schedule struct {
-	Policy      string  `json:"policy"`
-	MeanJCT     float64 `json:"mean_jct_s"`
-	P99JCT      float64 `json:"p99_jct_s"`
-	Queueing    float64 `json:"mean_queueing_s"`
-	Makespan    float64 `json:"makespan_s"`
-	Utilisation float64 `json:"gpu_utilisation"`
-	Preemptions int     `json:"preemptions"`
-	Boxes       []Box   `json:"boxes"`
-}
-
-// Box is a range of neighbouring GPUs that a job holds for a time. Row counts the GPUs of all servers from 0.
-type Box struct {
-	Job  int     `json:"job"` // index into Answer.Jobs
-	Row  int     `json:"row"`
-	GPUs int32   `json:"gpus"`
-	From float64 `json:"from_s"`
-	To   float64 `json:"to_s"`
+	Policy string `json:"policy"`
+	eval.Metrics
 }
 
 // JSON answers a request in JSON. Errors are for the person who filled in the form.
@@ -148,11 +130,8 @@ func Simulate(r *Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Answer{GPUs: r.Servers * r.GPUs}
-	for i := range jobs {
-		j := &jobs[i]
-		out.Jobs = append(out.Jobs, Job{j.Name, j.Workers, j.Submit.Seconds(), j.Work.Seconds()})
-	}
+	out := &Answer{}
+	var logs []*sim.Log
 	for _, name := range r.Policies {
 		s, err := baselines.New(name)
 		if err != nil {
@@ -165,11 +144,13 @@ func Simulate(r *Request) (*Answer, error) {
 		if err := run.Run(context.Background(), s, r.Seed); err != nil {
 			return nil, err
 		}
-		log := run.Log()
-		out.End = max(out.End, log.Records[len(log.Records)-1].At.Seconds())
-		out.Schedules = append(out.Schedules, scheduleOf(name, log, r.GPUs))
+		logs = append(logs, run.Log())
+		out.Schedules = append(out.Schedules, Schedule{name, eval.Measure(run.Log())})
 	}
-	return out, nil
+	var text strings.Builder
+	err = console.Gantt(&text, console.Options{Width: columns, Height: lines * len(logs)}, logs...)
+	out.Text = text.String()
+	return out, err
 }
 
 // workload draws the jobs: gangs that are too large for the cluster ask for all of it. Schedulers are told the run times.
@@ -196,22 +177,4 @@ func (r *Request) workload(spec *cluster.Spec) ([]trace.Job, error) {
 		jobs[i].Submit, jobs[i].Estimate = jobs[i].Submit-first, jobs[i].Work
 	}
 	return jobs, nil
-}
-
-func scheduleOf(name string, log *sim.Log, perServer int) Schedule {
-	m := eval.Measure(log)
-	s := Schedule{
-		Policy: name, MeanJCT: m.MeanJCT, P99JCT: m.P99JCT, Queueing: m.MeanQueueing, Makespan: m.Makespan, Utilisation: m.Utilisation,
-		Preemptions: m.Preemptions, Boxes: []Box{},
-	}
-	for id, stays := range eval.Stays(log) {
-		for _, stay := range stays {
-			for _, b := range stay.Pieces {
-				s.Boxes = append(s.Boxes, Box{
-					id, int(b.Server)*perServer + int(b.GPU), b.Count, stay.From.Seconds(), stay.To.Seconds(),
-				})
-			}
-		}
-	}
-	return s
 }

@@ -1,18 +1,15 @@
 package browser
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 )
 
 const usual = `{"policies":["fifo","srtf"],"servers":4,"gpus_per_server":8,"jobs":120,"load":1.2,"seed":1}`
 
-// TestSchedulesAreSchedules checks for every policy that all jobs run, on GPUs that exist, each GPU for one job at a time, and not
-// before their submission; and that equal requests give equal answers.
-func TestSchedulesAreSchedules(t *testing.T) {
+// TestAnswers checks for every policy that all jobs end and are drawn, and that equal requests give equal answers.
+func TestAnswers(t *testing.T) {
 	for _, policy := range Policies() {
 		request := strings.Replace(usual, `["fifo","srtf"]`, `["`+policy+`"]`, 1)
 		text, err := JSON(request)
@@ -26,30 +23,11 @@ func TestSchedulesAreSchedules(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &a); err != nil {
 			t.Fatal(err)
 		}
-		s := a.Schedules[0]
-		if a.GPUs != 32 || len(a.Jobs) != 120 || s.Policy != policy || s.MeanJCT <= 0 || s.Makespan > a.End {
-			t.Errorf("%s: %d GPUs, %d jobs, %+v", policy, a.GPUs, len(a.Jobs), s)
+		if s := a.Schedules[0]; s.Policy != policy || s.MeanJCT <= 0 || s.Finished != 120 {
+			t.Errorf("%s: %+v", policy, s)
 		}
-		rows, ran := make([][]Box, a.GPUs), map[int]bool{}
-		for _, b := range s.Boxes {
-			ran[b.Job] = true
-			if b.From < a.Jobs[b.Job].Submit || b.To > a.End {
-				t.Errorf("%s: job %d, submitted at %v, runs from %v to %v of %v", policy, b.Job, a.Jobs[b.Job].Submit, b.From, b.To, a.End)
-			}
-			for k := range int(b.GPUs) {
-				rows[b.Row+k] = append(rows[b.Row+k], b)
-			}
-		}
-		if len(ran) != len(a.Jobs) {
-			t.Errorf("%s: %d of %d jobs run", policy, len(ran), len(a.Jobs))
-		}
-		for i, row := range rows {
-			slices.SortFunc(row, func(x, y Box) int { return cmp.Compare(x.From, y.From) })
-			for k := 1; k < len(row); k++ {
-				if row[k].From < row[k-1].To {
-					t.Errorf("%s: GPU %d has jobs %d and %d at %v", policy, i, row[k-1].Job, row[k].Job, row[k].From)
-				}
-			}
+		if n := strings.Count(a.Text, "\n"); n < 8 || n > lines || !strings.HasPrefix(a.Text, policy+": mean JCT") {
+			t.Errorf("%s: %d lines\n%s", policy, n, a.Text)
 		}
 	}
 }

@@ -131,7 +131,6 @@ func house() rules {
 			{10, "serve/decide/decidetest", "tests: policies that answer, fail or are late"},
 			{10, "train/compare", "training runs side by side, from what their folders tell"},
 			{10, "eval/bench", "the benchmark: its tasks, rivals, file of results and ranking"},
-			{10, "eval/browser", "the simulator for a page in a browser, under limits"},
 			{10, "eval/console", "schedules as text"},
 			{10, "eval/figure", "figures for papers"},
 			{10, "eval/headroom", "what any policy could gain: bounds, and a clairvoyant search"},
@@ -141,6 +140,7 @@ func house() rules {
 			{10, "train/sweep", "searches over settings and seeds, with successive halving"},
 			{10, "serve", "plans over HTTP: tokens, TLS, metrics"},
 
+			{11, "eval/browser", "the simulator for a page in a browser, under limits"},
 			{11, "cli", "the command line, for any main to run"},
 
 			{12, "python/tests/reference", "tests: plays an environment, for the Python package to compare with"},

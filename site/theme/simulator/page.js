@@ -1,5 +1,5 @@
 // The form of try.md. On the first simulation it loads the simulator, which is built from Go, from files beside this one: nothing
-// comes from another server. The simulator checks the request and its limits; this page draws what it answers.
+// comes from another server. The simulator checks the request and its limits; it also draws the schedules, as text.
 (() => {
   const form = document.getElementById("simulator");
   if (!form) return;
@@ -28,20 +28,6 @@
   let ready;
 
   const time = (s) => s < 120 ? `${s.toFixed(0)} s` : s < 7200 ? `${(s / 60).toFixed(1)} min` : s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${(s / 86400).toFixed(1)} d`;
-  const colour = (job) => `hsl(${(job * 137.5) % 360} 55% ${45 + (job * 7) % 25}%)`;
-
-  const draw = (canvas, answer, schedule) => {
-    const dots = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-    canvas.width = width * dots;
-    canvas.height = height * dots;
-    const c = canvas.getContext("2d");
-    c.scale(dots, dots);
-    const x = (s) => s / answer.end_s * width, y = (row) => row / answer.gpus * height;
-    for (const b of schedule.boxes) {
-      c.fillStyle = colour(b.job);
-      c.fillRect(x(b.from_s), y(b.row), Math.max(x(b.to_s) - x(b.from_s), 0.5), Math.max(y(b.gpus) - 0.3, 0.5));
-    }
-  };
 
   const cell = (row, kind, text) => { const e = document.createElement(kind); e.textContent = text; row.append(e); };
 
@@ -63,15 +49,13 @@
     scroll.tabIndex = 0;
     scroll.append(table);
     shown.append(scroll);
-    for (const s of answer.schedules) {
-      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), canvas = document.createElement("canvas");
-      caption.textContent = `${s.policy}: ${answer.gpus} GPUs as rows, ${time(answer.end_s)} from left to right; each colour is a job`;
-      canvas.setAttribute("role", "img");
-      canvas.setAttribute("aria-label", `Schedule under ${s.policy}: mean completion time ${time(s.mean_jct_s)}, makespan ${time(s.makespan_s)}`);
-      figure.append(caption, canvas);
-      shown.append(figure);
-      draw(canvas, answer, s);
-    }
+    const drawn = document.createElement("pre"); // scrolls like the table
+    drawn.className = "simulator-table";
+    drawn.tabIndex = 0;
+    drawn.setAttribute("aria-label", "The schedules as text");
+    drawn.setAttribute("role", "region");
+    drawn.textContent = answer.text;
+    shown.append(drawn);
   };
 
   form.addEventListener("submit", async (event) => {
