@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/phrase"
@@ -51,24 +50,4 @@ func ordinal(n int) string {
 		suffix = "rd"
 	}
 	return fmt.Sprintf("%d%s", n, suffix)
-}
-
-// Does describes the i-th operation: "starts job a on server-1 (2 GPUs)".
-func (d *Decision) Does(i int) string {
-	o, s := &d.ops[i], &d.facts.before
-	switch o.Kind {
-	case cluster.OpLoan, cluster.OpReclaim:
-		return fmt.Sprintf("%vs server %s", o.Kind, s.Server(o.Server).Name)
-	case cluster.OpPreempt:
-		return "preempts job " + s.Spec(o.Job).Name
-	}
-	verb := o.Kind.String() + "s"
-	if o.Kind == cluster.OpPlace {
-		verb = "starts"
-	}
-	var at []string
-	for _, p := range o.Placement {
-		at = append(at, fmt.Sprintf("%s (%s)", s.Server(p.Server).Name, gpus(int64(p.Workers)*int64(p.GPUMilli))))
-	}
-	return fmt.Sprintf("%s job %s on %s", verb, s.Spec(o.Job).Name, strings.Join(at, ", "))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval/explain"
@@ -110,7 +111,8 @@ func decided(facts *explain.Facts, ops []cluster.Op) (*decision, error) {
 func (d *Difference) tell(name string, own *decision, k int, beside *decision) {
 	if k < len(own.ops) {
 		o, step := &own.ops[k], &own.Steps[k]
-		what := fmt.Sprintf("%s: %s", name, own.Does(k))
+		does := candidates.Candidate{Job: -1, Ops: own.ops[k : k+1]}
+		what := fmt.Sprintf("%s: %s", name, does.Does(own.After()))
 		if o.Job >= 0 && o.Kind != cluster.OpLoan && o.Kind != cluster.OpReclaim {
 			d.Job = cmp.Or(d.Job, own.After().Spec(o.Job).Name)
 		}

@@ -44,7 +44,7 @@ func TestWhereSchedulesPart(t *testing.T) {
 	if got.At != time.Minute || got.Job != "long" {
 		t.Errorf("at %v about %s, want 1m0s about long", got.At, got.Job)
 	}
-	want := []string{"fifo: starts job long on server-0 (4 GPUs), server-1 (2 GPUs)", "sjfskip: starts job short on server-0 (4 GPUs)"}
+	want := []string{"fifo: start long: 6 workers (6 GPUs) on server-0, server-1", "sjfskip: start short: 4 workers (4 GPUs) on server-0"}
 	if diff := cmp.Diff(want, got.What); diff != "" {
 		t.Errorf("what (-want +got):\n%s", diff)
 	}
@@ -60,7 +60,7 @@ func TestWhereOneDoesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"srtf: preempts job long", "sjfskip: nothing more at that instant"}
+	want := []string{"srtf: stop long", "sjfskip: nothing more at that instant"}
 	if diff := cmp.Diff(want, got.What); diff != "" || got.At != 10*time.Second {
 		t.Errorf("at %v, what (-want +got):\n%s", got.At, diff)
 	}

@@ -1,5 +1,7 @@
-// Package whatif simulates a snapshot of a cluster to its end, with a given policy and given servers, and compares two such
-// simulations, or plays. It answers what would change with another policy, with more servers or with fewer.
+// Package whatif plays a state on in the simulator, and compares two ways to do so. Play simulates a snapshot of a cluster to its
+// end with a given policy, servers and quotas; Compare says what differs between two such plays. Alter plays an event log on from
+// a decision that is made differently, and from the same decision as it was. A Forecaster plays a snapshot on in several futures
+// and forecasts when waiting jobs start.
 //
 // A play is a forecast under these assumptions: a job ends when its estimate says, no more jobs are submitted, nothing fails, and
 // the servers that the inference pool offers stay the same. Running jobs continue on their present GPUs, with their age,
