@@ -30,7 +30,6 @@ var words = flags.Words{
 	"autoreset": texts(env.SameStep, env.NextStep, env.Disabled),
 	"baseline":  baselines.Names,
 	"encoder":   observe.Names,
-	"estimates": fixed(string(trace.Oracle), string(trace.None)),
 	"figure":    func() []string { return append(figure.Formats(), noFigures) },
 	"format":    flags.Formats,
 	"metric": func() (names []string) {

@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -55,7 +55,7 @@ func TestEnvironmentsAreServed(t *testing.T) {
 	ended := make(chan said, 1)
 	go func() {
 		ended <- command(t, "env", "serve", "-s", "embedded-small-v1", "--envs", "2", "--autoreset", "disabled",
-			"--requests", strconv.Itoa(requests[0]), "--replies", strconv.Itoa(replies[1]), "--memory", strconv.Itoa(int(memory.Fd())))
+			"--fds", fmt.Sprintf("%d,%d,%d", requests[0], replies[1], memory.Fd()))
 	}()
 	var hello envserve.Hello
 	if err := json.Unmarshal(ask(t, to, from, envserve.SayHello, envserve.Protocol), &hello); err != nil {
@@ -90,10 +90,11 @@ func TestEnvironmentsAreServed(t *testing.T) {
 
 func TestEnvServeRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--requests -2":             {"--requests", "-2", "--replies", "3", "--memory", "4"},
-		"--envs 5000":               {"--requests", "3", "--replies", "3", "--memory", "4", "--envs", "5000"},
-		"--autoreset":               {"--requests", "3", "--replies", "3", "--memory", "4", "--autoreset", "never"},
-		`required flag(s) "memory"`: {"--requests", "3", "--replies", "3"},
+		"--fds -2,3,4: want three": {"--fds", "-2,3,4"},
+		"--fds 3,4: want three":    {"--fds", "3,4"},
+		"--envs 5000":              {"--fds", "3,3,4", "--envs", "5000"},
+		"--autoreset":              {"--fds", "3,3,4", "--autoreset", "never"},
+		`required flag(s) "fds"`:   {},
 	} {
 		s := command(t, append([]string{"env", "serve", "-s", "embedded-small-v1"}, args...)...)
 		if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, want) {

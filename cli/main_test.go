@@ -103,7 +103,6 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 			cmdline.CodeError, []string{"job 3", "4 workers", "--oversize"}},
 		{"no such physics", simulate("--trace", good, "--policy", "fifo", "--physics", "warp"), cmdline.CodeUsage, []string{`"warp"`, "ideal"}},
 		{"no such restart", simulate("--trace", good, "--policy", "fifo", "--restart", "scrach"), cmdline.CodeUsage, []string{`"scratch"`}},
-		{"no such estimates", simulate("--trace", good, "--policy", "fifo", "--estimates", "orcle"), cmdline.CodeUsage, []string{`"oracle"`}},
 		{"a negative overhead", simulate("--trace", good, "--policy", "fifo", "--preempt-overhead", "-1s"), cmdline.CodeUsage, []string{"-1s"}},
 		{"no servers", []string{"simulate", "--trace", good, "--servers", "0", "--gpus-per-server", "2", "--policy", "fifo"},
 			cmdline.CodeUsage, []string{"0 servers"}},

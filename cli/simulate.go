@@ -28,18 +28,17 @@ import (
 type simulateOptions struct {
 	File string `flag:"trace" required:"true" file:"csv,gz,swf" help:"CSV file of jobs, plain or gzip; - for standard input"`
 	flags.Trace
-	Servers   int           `flag:"servers" required:"true" help:"number of servers"`
-	GPUs      int           `flag:"gpus-per-server" required:"true" help:"GPUs of each server"`
-	Policy    string        `flag:"policy" required:"true" complete:"policy" help:"the policy: a baseline (see baselines), released, or the folder of a policy or run"`
-	Physics   string        `flag:"physics" default:"ideal" complete:"physics" help:"performance model: ideal, or inter-server(P), up to 1+P times slower on several servers"`
-	Overhead  time.Duration `flag:"preempt-overhead" min:"0" help:"time for which a restarted job holds its GPUs without progress"`
-	Restart   string        `flag:"restart" default:"checkpoint" of:"restart" help:"what a preempted job keeps: its work (checkpoint) or nothing (scratch)"`
-	Estimates string        `flag:"estimates" default:"oracle" of:"estimates" help:"the policy's estimates of run times: oracle (true) or none"`
-	Oversize  string        `flag:"oversize" default:"error" of:"oversize" help:"what to do with jobs that can never fit the cluster: error, drop or clamp"`
-	Seed      uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
-	JobsOut   string        `flag:"jobs-out" help:"write a CSV row for every job to this file"`
-	LogOut    string        `flag:"log-out" help:"write the event log to this file, compressed if the name ends in .gz"`
-	Drawing   drawOptions
+	Servers  int           `flag:"servers" required:"true" help:"number of servers"`
+	GPUs     int           `flag:"gpus-per-server" required:"true" help:"GPUs of each server"`
+	Policy   string        `flag:"policy" required:"true" complete:"policy" help:"the policy: a baseline (see baselines), released, or the folder of a policy or run"`
+	Physics  string        `flag:"physics" default:"ideal" complete:"physics" help:"performance model: ideal, or inter-server(P), up to 1+P times slower on several servers"`
+	Overhead time.Duration `flag:"preempt-overhead" min:"0" help:"time for which a restarted job holds its GPUs without progress"`
+	Restart  string        `flag:"restart" default:"checkpoint" of:"restart" help:"what a preempted job keeps: its work (checkpoint) or nothing (scratch)"`
+	Oversize string        `flag:"oversize" default:"error" of:"oversize" help:"what to do with jobs that can never fit the cluster: error, drop or clamp"`
+	Seed     uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
+	JobsOut  string        `flag:"jobs-out" help:"write a CSV row for every job to this file"`
+	LogOut   string        `flag:"log-out" help:"write the event log to this file, compressed if the name ends in .gz"`
+	Drawing  drawOptions
 }
 
 func newSimulateCmd(a *app) *cobra.Command {
@@ -115,7 +114,7 @@ func runSimulate(ctx context.Context, a *app, opts *simulateOptions, _ []string)
 	if err != nil {
 		return err
 	}
-	told := trace.Estimates{Kind: trace.EstimateKind(opts.Estimates)}
+	told := trace.Estimates{Kind: trace.Oracle}
 	if err := told.Apply(jobs, rng.Stream(opts.Seed, "simulate", "estimates")); err != nil {
 		return err
 	}

@@ -131,7 +131,6 @@ func TestSimulateObeysItsOptions(t *testing.T) {
 		{"preemption is free", []string{"--policy", "srtf"}, 1010 + 10},
 		{"preemption costs a minute", []string{"--policy", "srtf", "--preempt-overhead", "60s"}, 1070 + 10},
 		{"preempted work is lost", []string{"--policy", "srtf", "--restart", "scratch"}, 1020 + 10},
-		{"nobody knows durations", []string{"--policy", "las", "--estimates", "none"}, 1010 + 75},
 		{"large gangs are cut", []string{"--policy", "srtf", "--oversize", "clamp"}, 1020 + 10 + 10},
 	} {
 		if r := result(c.args...); r.SumJCT != c.sum {

@@ -17,9 +17,11 @@ import (
 
 type fetchOptions struct {
 	To   string `flag:"to" help:"the shared folder (default $CLUSTERGYM_SHARED, or ../shared)"`
-	Site string `flag:"site" default:"https://raw.githubusercontent.com" help:"where the repositories are, for example a mirror"`
 	List bool   `flag:"list" help:"list the sets, and get nothing"`
 }
+
+// traceSite is where the repositories of traces are. A test changes it.
+var traceSite = public.Site
 
 func newTraceFetchCmd(a *app) *cobra.Command {
 	return newCommand(a, &fetchOptions{}, &cobra.Command{
@@ -65,7 +67,7 @@ func runTraceFetch(ctx context.Context, a *app, opts *fetchOptions, names []stri
 	if opts.To == "" {
 		opts.To = scenario.SharedFolder()
 	}
-	f := public.Fetcher{Site: opts.Site, Said: func(line string) { a.Say("%s", line) }}
+	f := public.Fetcher{Site: traceSite, Said: func(line string) { a.Say("%s", line) }}
 	var all []fetched
 	for _, set := range public.Sets() {
 		if len(names) > 0 && !slices.Contains(names, set.Folder) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	public "github.com/clustergym/clustergym/env/trace/fetch"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -21,7 +22,9 @@ func TestTraceFetch(t *testing.T) {
 	}
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	s := command(t, "trace", "fetch", "--site", server.URL, "--to", "data", "philly-2017-pass")
+	traceSite = server.URL
+	defer func() { traceSite = public.Site }()
+	s := command(t, "trace", "fetch", "--to", "data", "philly-2017-pass")
 	const want = "put it at data/traces/philly-2017-pass/philly.csv.gz.part and give the same command again"
 	if s.code != cmdline.CodeError || !strings.Contains(s.talk, want) {
 		t.Errorf("without a server: exit code %d, %s", s.code, s.talk)

@@ -75,8 +75,7 @@ class Child:
         memory = _memory(saved)
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         fds = (*theirs, memory)
-        for name, fd in zip(("requests", "replies", "memory"), fds, strict=True):
-            command += [f"--{name}", str(fd)]
+        command += ["--fds", ",".join(str(fd) for fd in fds)]
         try:
             # In a session of its own the child does not get the terminal's interrupt, which is for this process.
             self._process = subprocess.Popen(
