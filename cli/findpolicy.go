@@ -5,6 +5,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -35,7 +36,7 @@ func (a *app) verifier(path string) (*policy.Finder, error) {
 // folder.
 func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 	return func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
-		if !isRun(dir) {
+		if !flags.IsRun(dir) {
 			return nil
 		}
 		return func() (*agents.Policy, checkpoints.Provenance, error) { return loadRun(dir, warned(dir, warn)) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
@@ -137,14 +138,14 @@ func (q *quickstarted) print(a *app) error {
 
 // room returns a folder that contains no run.
 func (o *quickstartOptions) room() (string, error) {
-	if o.Dir != "" && isRun(o.Dir) {
+	if o.Dir != "" && flags.IsRun(o.Dir) {
 		return "", fmt.Errorf("%s holds a run already: name another --dir", o.Dir)
 	}
 	if o.Dir != "" {
 		return o.Dir, nil
 	}
 	dir := filepath.Join("runs", "quickstart")
-	for n := 2; isRun(dir); n++ {
+	for n := 2; flags.IsRun(dir); n++ {
 		dir = filepath.Join("runs", fmt.Sprintf("quickstart-%d", n))
 	}
 	return dir, nil

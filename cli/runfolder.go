@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 
@@ -13,12 +11,6 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/train"
 )
-
-// isRun reports whether dir is the folder of a training run.
-func isRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "run.yaml"))
-	return err == nil
-}
 
 // readRecipe returns the recipe of the run in dir: the settings that determine its result.
 func readRecipe(dir string) (*train.Recipe, error) {

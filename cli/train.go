@@ -116,7 +116,7 @@ func runTrain(ctx context.Context, a *app, opts *trainOptions, _ []string) error
 		opts.Sets = append(opts.Sets, fmt.Sprintf("train.seed=%d", opts.Seed))
 	}
 	if opts.Dir != "" && cmp.Or(opts.Scenario, opts.Config) != "" {
-		opts.Resume = opts.Resume && isRun(opts.Dir)
+		opts.Resume = opts.Resume && flags.IsRun(opts.Dir)
 	}
 	result, err := trainRun(ctx, a, opts)
 	if err != nil {

@@ -57,7 +57,7 @@ func (o *Scenario) Load() (*scenario.Scenario, error) {
 		sets[i] = strings.TrimPrefix(s, ScenarioPrefix)
 	}
 	s, err := scenario.Load(o.Name, sets...)
-	if err != nil && isRun(o.Name) {
+	if err != nil && IsRun(o.Name) {
 		return ofRun(o.Name, sets)
 	}
 	if errors.Is(err, scenario.ErrUnknown) {
@@ -66,7 +66,8 @@ func (o *Scenario) Load() (*scenario.Scenario, error) {
 	return s, err
 }
 
-func isRun(dir string) bool {
+// IsRun reports whether dir is the folder of a training run.
+func IsRun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, recipe.Name))
 	return err == nil
 }
