@@ -20,14 +20,14 @@ import (
 // GPUs, CPU and memory twice, resize a pod beyond what it requested first, or stop a gang again and count a second stop.
 type unseen map[types.UID]*writes
 
-// writes are what was written of one pod: a binding, a resize and a deletion, nil if there was none. The answer to the first two may
-// have been lost, so that they are in doubt.
+// writes are what was written of one pod: a binding, a resize and a deletion, nil if there was none. The answer to the first two
+// may have been lost, so that they are in doubt.
 type writes struct {
-	bind                    *act.Binding
-	resize                  *act.Resizing
-	resized                 time.Time // when
-	leaves                  *metav1.Time
-	bindDoubt, resizeDoubts bool
+	bind                   *act.Binding
+	resize                 *act.Resizing
+	resized                time.Time // when
+	leaves                 *metav1.Time
+	bindDoubt, resizeDoubt bool
 }
 
 func (u unseen) of(pod *corev1.Pod) *writes {
@@ -51,7 +51,7 @@ func (u unseen) noteBind(of act.Binding, err error) {
 func (u unseen) noteResize(of act.Resizing, err error, now time.Time) {
 	if doubt := errors.Is(err, act.ErrUnread); err == nil || doubt {
 		w := u.of(of.Pod)
-		w.resize, w.resizeDoubts, w.resized = &of, doubt, now
+		w.resize, w.resizeDoubt, w.resized = &of, doubt, now
 	}
 }
 
@@ -64,8 +64,8 @@ func (u unseen) noteLeaving(pods []*corev1.Pod, errs []error, now time.Time) {
 	}
 }
 
-// show returns the pods as the watch shows them, with copies of those of which it does not show everything yet. It forgets what the
-// watch shows, pods that are gone, and after a while resizes: somebody else may have resized the pod since.
+// show returns the pods as the watch shows them, with copies of those of which it does not show everything yet. It forgets what
+// the watch shows, pods that are gone, and after a while resizes: somebody else may have resized the pod since.
 func (u unseen) show(pods []*corev1.Pod, now time.Time) []*corev1.Pod {
 	pods, open := slices.Clone(pods), map[types.UID]bool{}
 	for i, pod := range pods {
@@ -80,7 +80,7 @@ func (u unseen) show(pods []*corev1.Pod, now time.Time) []*corev1.Pod {
 			w.leaves = nil
 		}
 		if w.resize != nil && (w.resize.Done(pod) || now.Sub(w.resized) >= sparing) {
-			w.resize, w.resizeDoubts = nil, false
+			w.resize, w.resizeDoubt = nil, false
 		}
 		if w.bind == nil && w.resize == nil && w.leaves == nil {
 			continue
@@ -105,7 +105,7 @@ func (u unseen) show(pods []*corev1.Pod, now time.Time) []*corev1.Pod {
 func (u unseen) learnResizes(ctx context.Context, a *act.Actor, now time.Time) error {
 	var ask []act.Resizing
 	for _, w := range u {
-		if w.resizeDoubts {
+		if w.resizeDoubt {
 			ask = append(ask, *w.resize)
 		}
 	}
@@ -118,7 +118,7 @@ func (u unseen) learnResizes(ctx context.Context, a *act.Actor, now time.Time) e
 	left := 0
 	for i, err := range a.Resized(ctx, ask) {
 		w := u.of(ask[i].Pod)
-		if w.resize, w.resizeDoubts = nil, false; errors.Is(err, act.ErrUnread) {
+		if w.resize, w.resizeDoubt = nil, false; errors.Is(err, act.ErrUnread) {
 			left++
 		}
 		u.noteResize(ask[i], err, now)
@@ -129,9 +129,9 @@ func (u unseen) learnResizes(ctx context.Context, a *act.Actor, now time.Time) e
 	return nil
 }
 
-// repeatBindings repeats the bindings in doubt, to the same nodes. The rounds count those nodes' GPUs as taken, and a binding that
-// has been carried out returns no error when repeated. If a node no longer takes the pod, because others have filled or closed it
-// meanwhile, the server is asked where the pod is instead. An error says that the result of a binding is still unknown.
+// repeatBindings repeats the bindings in doubt, to the same nodes. The rounds count those nodes' GPUs as taken, and a binding
+// that has been carried out returns no error when repeated. If a node no longer takes the pod, because others have filled or
+// closed it meanwhile, the server is asked where the pod is instead. An error says that the result of a binding is still unknown.
 func (u unseen) repeatBindings(ctx context.Context, a *act.Actor, takes func(act.Binding) bool) error {
 	var repeat, ask []act.Binding
 	for _, w := range u {

@@ -18,8 +18,8 @@ const (
 	CRDVersion    = pods.Plugins
 )
 
-// Groups finds a pod's group as pods.Of does, in the objects of the APIs that the server has. The zero value knows of none, and finds
-// groups by labels alone.
+// Groups finds a pod's group as pods.Of does, in the objects of the APIs that the server has. The zero value knows of none, and
+// finds groups by labels alone.
 type Groups struct {
 	// Native lists the PodGroups that pods name in spec.schedulingGroup.podGroupName; nil if the server has none. If the group's
 	// policy is gang, its pods form a Group with MinCount = minCount. If the policy is basic, which asks for "standard Kubernetes

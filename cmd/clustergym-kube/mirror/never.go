@@ -25,7 +25,8 @@ type capacity struct {
 	fits    bool  // at least one of these nodes fits a pod
 }
 
-// judge sets Never for waiting jobs that could never start with the GPUs allowed to all pods of a namespace, and lowers the workers of elastic jobs to the number that fits.
+// judge sets Never for waiting jobs that could never start with the GPUs allowed to all pods of a namespace, and lowers the
+// workers of elastic jobs to the number that fits.
 func (b *builder) judge(allowed map[string]int64) {
 	known := map[shape]capacity{}
 	for i := range b.view.Jobs {

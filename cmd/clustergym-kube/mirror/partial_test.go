@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-
 )
 
 // TestPartlyBoundGangsThatCannotBeCompleted checks that a partly bound gang of which a waiting pod is refused counts as partly

@@ -204,8 +204,8 @@ func number(servers []server, name func(*server) string, most int, set func(v *s
 	}
 }
 
-// quotas returns the GPU quotas of the namespaces that have jobs, less what other pods use there, and what is allowed to all pods of
-// a namespace together.
+// quotas returns the GPU quotas of the namespaces that have jobs, less what other pods use there, and what is allowed to all
+// pods of a namespace together.
 func (b *builder) quotas() (quotas []cluster.Quota, allowed map[string]int64) {
 	held := map[string]int64{}
 	for i := range b.view.Jobs {
