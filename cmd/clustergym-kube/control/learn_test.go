@@ -84,8 +84,8 @@ func TestReadingsTeach(t *testing.T) {
 	type step struct {
 		after    int // seconds after noon
 		on       string
-		reports  [2]string // of the two pods
-		measured [2]float64
+		reports  [3]string // of the three pods
+		measured [3]float64
 		changing bool // whether the kubelet has still to give the pods what they request
 	}
 	for _, c := range []struct {
@@ -93,39 +93,40 @@ func TestReadingsTeach(t *testing.T) {
 		steps []step
 		want  []float64 // the readings after the last step
 	}{
-		{"nobody reports", []step{{60, "a", [2]string{}, [2]float64{}, false}}, nil},
-		{"a report", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}}, []float64{100}},
-		{"the newer of two", []step{{60, "a", [2]string{report(100, 45), report(90, 50)}, [2]float64{}, false}}, []float64{90}},
-		{"a report of the time before", []step{{60, "a", [2]string{report(100, 20)}, [2]float64{}, false}}, nil},
-		{"a report of the future", []step{{60, "a", [2]string{report(100, 500)}, [2]float64{}, false}}, nil},
-		{"nonsense", []step{{60, "a", [2]string{"fast", report(80, 50)}, [2]float64{}, false}}, []float64{80}},
+		{"nobody reports", []step{{60, "a", [3]string{}, [3]float64{}, false}}, nil},
+		{"a report", []step{{60, "a", [3]string{report(100, 45)}, [3]float64{}, false}}, []float64{100}},
+		{"the newer of two", []step{{60, "a", [3]string{report(100, 45), report(90, 50)}, [3]float64{}, false}}, []float64{90}},
+		{"a report of the time before", []step{{60, "a", [3]string{report(100, 20)}, [3]float64{}, false}}, nil},
+		{"a report of the future", []step{{60, "a", [3]string{report(100, 500)}, [3]float64{}, false}}, nil},
+		{"nonsense", []step{{60, "a", [3]string{"fast", report(80, 50)}, [3]float64{}, false}}, []float64{80}},
 		{"the same report again", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "a", [2]string{report(100, 45)}, [2]float64{}, false},
+			{60, "a", [3]string{report(100, 45)}, [3]float64{}, false}, {70, "a", [3]string{report(100, 45)}, [3]float64{}, false},
 		}, []float64{100}},
 		{"a later report of the same configuration", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "a", [2]string{report(110, 65)}, [2]float64{}, false},
+			{60, "a", [3]string{report(100, 45)}, [3]float64{}, false}, {70, "a", [3]string{report(110, 65)}, [3]float64{}, false},
 		}, []float64{110}},
 		{"it moved, and reports of the time before do not count", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "b", [2]string{report(110, 65)}, [2]float64{}, false},
-			{75, "b", [2]string{report(110, 72)}, [2]float64{}, false}, {120, "b", [2]string{report(50, 110)}, [2]float64{}, false},
+			{60, "a", [3]string{report(100, 45)}, [3]float64{}, false}, {70, "b", [3]string{report(110, 65)}, [3]float64{}, false},
+			{75, "b", [3]string{report(110, 72)}, [3]float64{}, false}, {120, "b", [3]string{report(50, 110)}, [3]float64{}, false},
 		}, []float64{100, 50}},
-		{"prometheus, of both pods", []step{{60, "a", [2]string{}, [2]float64{30, 40}, false}}, []float64{70}},
-		{"prometheus, of one pod", []step{{60, "a", [2]string{}, [2]float64{0, 40}, false}}, []float64{40}},
-		{"the annotation goes first", []step{{60, "a", [2]string{report(100, 45)}, [2]float64{30, 40}, false}}, []float64{100}},
+		{"prometheus, of all pods", []step{{60, "a", [3]string{}, [3]float64{30, 40, 1}, false}}, []float64{71}},
+		{"prometheus, of some pods", []step{{60, "a", [3]string{}, [3]float64{30, 40}, false}}, nil},
+		{"prometheus, of one pod", []step{{60, "a", [3]string{}, [3]float64{0, 40}, false}}, []float64{40}},
+		{"the annotation goes first", []step{{60, "a", [3]string{report(100, 45)}, [3]float64{30, 40}, false}}, []float64{100}},
 		{"a gang keeps its source", []step{
-			{60, "a", [2]string{}, [2]float64{30, 40}, false}, {90, "a", [2]string{report(100, 80)}, [2]float64{30, 40}, false},
-			{100, "a", [2]string{report(100, 95)}, [2]float64{31, 41}, false},
-		}, []float64{72}},
+			{60, "a", [3]string{}, [3]float64{30, 40, 1}, false}, {90, "a", [3]string{report(100, 80)}, [3]float64{30, 40, 1}, false},
+			{100, "a", [3]string{report(100, 95)}, [3]float64{31, 41, 1}, false},
+		}, []float64{73}},
 		{"the clock steps back, and on", []step{
-			{600, "a", [2]string{report(100, 590)}, [2]float64{}, false}, {60, "a", [2]string{report(100, 590)}, [2]float64{}, false},
-			{120, "a", [2]string{report(90, 110)}, [2]float64{}, false}, {610, "a", [2]string{report(90, 110)}, [2]float64{}, false},
+			{600, "a", [3]string{report(100, 590)}, [3]float64{}, false}, {60, "a", [3]string{report(100, 590)}, [3]float64{}, false},
+			{120, "a", [3]string{report(90, 110)}, [3]float64{}, false}, {610, "a", [3]string{report(90, 110)}, [3]float64{}, false},
 		}, []float64{90}},
 		{"while the kubelet changes its pods", []step{
-			{60, "a", [2]string{}, [2]float64{}, true}, {100, "a", [2]string{report(100, 95)}, [2]float64{}, true},
+			{60, "a", [3]string{}, [3]float64{}, true}, {100, "a", [3]string{report(100, 95)}, [3]float64{}, true},
 		}, nil},
 		{"it stops and runs again", []step{
-			{60, "a", [2]string{report(100, 45)}, [2]float64{}, false}, {70, "", [2]string{report(100, 45)}, [2]float64{}, false},
-			{80, "a", [2]string{report(100, 75)}, [2]float64{}, false},
+			{60, "a", [3]string{report(100, 45)}, [3]float64{}, false}, {70, "", [3]string{report(100, 45)}, [3]float64{}, false},
+			{80, "a", [3]string{report(100, 75)}, [3]float64{}, false},
 		}, []float64{100}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,11 +140,11 @@ func TestReadingsTeach(t *testing.T) {
 			var got []cluster.Reading
 			round := func(s step) {
 				at := noon.Add(time.Duration(s.after) * time.Second)
-				on := []string{s.on, s.on}
+				on := []string{s.on, s.on, s.on}
 				if s.on == "" {
 					on = nil
 				}
-				pods := crew{name: "train", pods: 2, least: 2, gpus: 2, on: on, asked: time.Hour}.list()
+				pods := crew{name: "train", pods: 3, least: 3, gpus: 2, on: on, asked: time.Hour}.list()
 				clear(samples)
 				for i, pod := range pods {
 					if s.changing {

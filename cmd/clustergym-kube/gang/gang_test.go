@@ -82,7 +82,7 @@ func TestGroups(t *testing.T) {
 	native := natives(t, map[string]schedulingv1alpha2.PodGroupSpec{
 		"four": gangOf(4), "none": gangOf(0), "many": gangOf(mostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
 	})
-	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil})
+	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil, "huge": 1e300})
 	volcano, kai := crds(map[string]any{"v": int64(4), "zero": int64(0)}), crds(map[string]any{"k": int64(2)})
 	all, labels := &Groups{Native: native, Defined: map[string]func(namespace, name string) *unstructured.Unstructured{
 		CRDVersion: crd, pods.Volcano: volcano, pods.KAI: kai,
@@ -117,6 +117,7 @@ func TestGroups(t *testing.T) {
 		{"which goes before the annotation", all, aPod("", "three", "2"), true, "three " + CRDVersion, 3, ""},
 		{"read from JSON", all, aPod("", "five", ""), true, "five " + CRDVersion, 5, ""},
 		{"of two and a half", all, aPod("", "half", ""), true, "half " + CRDVersion, 1, "spec.minMember is 2.5"},
+		{"of far too many", all, aPod("", "huge", ""), true, "huge " + CRDVersion, 1, "spec.minMember is 1e+300"},
 		{"of less than none", all, aPod("", "less", ""), true, "less " + CRDVersion, 1, "PodGroup team/less: spec.minMember is -1"},
 		{"of a word", all, aPod("", "word", ""), true, "word " + CRDVersion, 1, "spec.minMember is 3"},
 		{"of nothing", all, aPod("", "nothing", ""), true, "nothing " + CRDVersion, 1, "spec.minMember is missing"},
