@@ -39,11 +39,13 @@ type Program struct {
 
 // Cell is the results of one policy on one task.
 type Cell struct {
-	Task     string `json:"task" bench:"task,need,task"`
-	Scenario string `json:"scenario_sha256" bench:"scenario_sha256,need,given"` // of the scenario's settings and all jobs that it reads from its traces
-	Played   string `json:"played" bench:"played,need,given"`                   // the policy as eval takes it
-	Weights  string `json:"policy_sha256" bench:"policy_sha256,need,text"`      // of weights and files that the policy's name does not contain; "" if there are none
-	Told     Told   `json:"told" bench:"told,need"`
+	Task string `json:"task" bench:"task,need,task"`
+	// of the scenario's settings and all jobs that it reads from its traces
+	Scenario string `json:"scenario_sha256" bench:"scenario_sha256,need,given"`
+	Played   string `json:"played" bench:"played,need,given"` // the policy as eval takes it
+	// of weights and files that the policy's name does not contain; "" if there are none
+	Weights string `json:"policy_sha256" bench:"policy_sha256,need,text"`
+	Told    Told   `json:"told" bench:"told,need"`
 	// JCT and P99 have the mean and the 99th percentile of the completion times of each window, in seconds, to a millisecond.
 	JCT []float64 `json:"mean_jct_s" bench:"mean_jct_s,need,time,most=windows"`
 	P99 []float64 `json:"p99_jct_s" bench:"p99_jct_s,need,time,most=windows"`

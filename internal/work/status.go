@@ -16,12 +16,15 @@ import (
 
 // Status is what a pool and its workers do at an instant. Times are in seconds.
 type Status struct {
-	Job     string         `json:"job" status:"job,need,short"`                     // digest of the job, "" before Start
-	Done    int            `json:"done" status:"done,need,0..maxUnit"`              // answers accepted since the learner was started
-	Waiting int            `json:"waiting" status:"waiting,need,0..maxUnit"`        // units given out that no worker has
-	Busy    int            `json:"busy" status:"busy,need,0..maxUnit"`              // units that a worker has
-	Rate    float64        `json:"rate" status:"rate,need,0.."`                     // answers a second that the workers can give together; 0 if not known
-	Left    float64        `json:"left_s" status:"left_s,need,0.."`                 // until all units given out have an answer; 0 if not known
+	Job string `json:"job" status:"job,need,short"` // digest of the job, "" before Start
+	// answers accepted since the learner was started
+	Done    int `json:"done" status:"done,need,0..maxUnit"`
+	Waiting int `json:"waiting" status:"waiting,need,0..maxUnit"` // units given out that no worker has
+	Busy    int `json:"busy" status:"busy,need,0..maxUnit"`       // units that a worker has
+	// answers a second that the workers can give together; 0 if not known
+	Rate float64 `json:"rate" status:"rate,need,0.."`
+	// until all units given out have an answer; 0 if not known
+	Left    float64        `json:"left_s" status:"left_s,need,0.."`
 	Workers []WorkerStatus `json:"workers" status:"workers,need"`                   // by name
 	Queue   string         `json:"queue" status:"queue,need,short"`                 // name of the queue
 	Median  float64        `json:"median_s" status:"median_s,need,0.."`             // time of a unit
@@ -30,8 +33,9 @@ type Status struct {
 
 // WorkerStatus is what a worker does.
 type WorkerStatus struct {
-	Name    string  `json:"name" status:"name,need,short"`
-	State   string  `json:"state" status:"state,need,short"`     // computes, waits, slow (its unit takes far longer than usual), or lost (says nothing)
+	Name string `json:"name" status:"name,need,short"`
+	// computes, waits, slow (its unit takes far longer than usual), or lost (says nothing)
+	State   string  `json:"state" status:"state,need,short"`
 	Unit    int     `json:"unit" status:"unit,need,-1..maxUnit"` // that it computes; -1 for none
 	For     float64 `json:"for_s" status:"for_s,need,0.."`       // since it began the unit, or became idle
 	Done    int     `json:"done" status:"done,need,0..maxUnit"`  // answers accepted
