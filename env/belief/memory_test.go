@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/formattest"
 	"pgregory.net/rapid"
 )
 
@@ -262,21 +263,15 @@ func TestBadMemoriesAreRefused(t *testing.T) {
 
 // FuzzRestoreMemory checks that what Restore accepts is saved and restored without change, under the same digest.
 func FuzzRestoreMemory(f *testing.F) {
-	f.Add(memoryText(f))
-	f.Add(NewMemory().Save())
 	m := NewMemory()
 	m.lastState = lastState{1, map[string]bool{"a": true}, map[string]runs{"j": {"u", 1, 2, 0.5}}}
-	f.Add(m.Save())
-	f.Fuzz(func(t *testing.T, text []byte) {
-		m, again := NewMemory(), NewMemory()
-		if m.Restore(text) != nil {
-			return
-		}
-		saved := m.Save()
-		if err := again.Restore(saved); err != nil || !bytes.Equal(again.Save(), saved) || again.Digest() != m.Digest() {
-			t.Fatalf("restoring what was saved: %v\n%s\n%s", err, saved, again.Save())
-		}
-	})
+	formattest.Fuzz(f, formattest.Format[*Memory]{
+		Read: func(text []byte) (*Memory, error) {
+			m := NewMemory()
+			return m, m.Restore(text)
+		},
+		Write: func(m *Memory) ([]byte, error) { return m.Save(), nil },
+	}, string(memoryText(f)), string(NewMemory().Save()), string(m.Save()))
 }
 
 // BenchmarkMemory measures what a decision costs at 1,000 running jobs of 50 users with five readings each: to copy what was

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/formattest"
 	"pgregory.net/rapid"
 )
 
@@ -106,26 +107,27 @@ func zeros(n int) string { return strings.Repeat(",0", Bins-n) }
 
 // FuzzRestore checks that what Restore accepts is saved and restored without change, and gives valid predictions.
 func FuzzRestore(f *testing.F) {
-	f.Add([]byte(saved()))
-	f.Add(New(History, Mean).Save())
-	f.Fuzz(func(t *testing.T, text []byte) {
-		l, again := New(History, Mean), New(History, Mean)
-		if l.Restore(text) != nil {
-			return
-		}
-		saved := l.Save()
-		if err := again.Restore(saved); err != nil || !bytes.Equal(again.Save(), saved) {
-			t.Fatalf("restoring what was saved: %v\n%s\n%s", err, saved, again.Save())
-		}
-		for _, j := range []*cluster.JobSpec{{Workers: 1}, {User: "ada", Workers: 8}} {
-			for _, age := range []time.Duration{0, time.Hour, longest} {
-				if left, next := l.Left(j, age); left < 1 || next <= age || left != first(again.Left(j, age)) {
-					t.Fatalf("%v left at %v, again at %v", left, age, next)
+	formattest.Fuzz(f, formattest.Format[*Learner]{
+		Read: func(text []byte) (*Learner, error) {
+			l := New(History, Mean)
+			return l, l.Restore(text)
+		},
+		Write: func(l *Learner) ([]byte, error) { return l.Save(), nil },
+		Check: func(t *testing.T, l *Learner) {
+			again := New(History, Mean)
+			if err := again.Restore(l.Save()); err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range []*cluster.JobSpec{{Workers: 1}, {User: "ada", Workers: 8}} {
+				for _, age := range []time.Duration{0, time.Hour, longest} {
+					if left, next := l.Left(j, age); left < 1 || next <= age || left != first(again.Left(j, age)) {
+						t.Fatalf("%v left at %v, again at %v", left, age, next)
+					}
 				}
 			}
-		}
-		l.Ended(&cluster.JobSpec{User: "ada", Workers: 8}, time.Hour)
-	})
+			again.Ended(&cluster.JobSpec{User: "ada", Workers: 8}, time.Hour)
+		},
+	}, saved(), string(New(History, Mean).Save()))
 }
 
 func first(left, _ time.Duration) time.Duration { return left }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/formattest"
 )
 
 // savedSpeeds is the text of what four readings of two jobs taught.
@@ -83,20 +84,14 @@ func TestBadSpeedsAreRefused(t *testing.T) {
 // FuzzRestoreSpeeds checks that what Restore accepts is saved and restored without change, gives valid speeds, and can be learned
 // on from.
 func FuzzRestoreSpeeds(f *testing.F) {
-	f.Add([]byte(savedSpeeds(f)))
-	f.Add(NewSpeeds(true).Save())
-	f.Add([]byte(strings.Replace(savedSpeeds(f), `"width":0`, `"width":-0.25`, 1)))
-	f.Add([]byte(before(f, savedSpeeds(f), 1)))
-	f.Add([]byte(before(f, savedSpeeds(f), 2)))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		l, again := NewSpeeds(true), NewSpeeds(true)
-		if l.Restore(text) != nil {
-			return
-		}
-		saved := l.Save()
-		if err := again.Restore(saved); err != nil || !bytes.Equal(again.Save(), saved) {
-			t.Fatalf("restoring what was saved: %v\n%s\n%s", err, saved, again.Save())
-		}
+	restore := func(text []byte) (*Speeds, error) {
+		l := NewSpeeds(true)
+		return l, l.Restore(text)
+	}
+	text := savedSpeeds(f)
+	formattest.Fuzz(f, formattest.Format[*Speeds]{Read: restore, Write: func(l *Speeds) ([]byte, error) { return l.Save(), nil }, Check: func(t *testing.T, read *Speeds) {
+		l, _ := restore(read.Save()) // the saved one goes on to be written
+		again, _ := restore(read.Save())
 		c := newToy(t, 2)
 		for _, spec := range []cluster.JobSpec{{User: "ada", Group: "nightly", Request: amount(3)}, {Model: "x", Request: amount(3)}} {
 			id := c.submit(spec)
@@ -112,5 +107,5 @@ func FuzzRestoreSpeeds(f *testing.F) {
 				again.Read(&c.View, id)
 			}
 		}
-	})
+	}}, text, string(NewSpeeds(true).Save()), strings.Replace(text, `"width":0`, `"width":-0.25`, 1), before(f, text, 1), before(f, text, 2))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/formattest"
 )
 
 func kubeList(items ...string) string {
@@ -194,26 +195,21 @@ func TestBadListsOfKubectl(t *testing.T) {
 }
 
 func FuzzKubectl(f *testing.F) {
-	f.Add(kubeList(kubeNode("n", 8, ""), kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 1, "", inGroup("1"), "")))
-	f.Add(kubeList(kubeNode("n", 2, `,"unschedulable":true`), kubePod("p", 16384, "n", "", ""), podGroupOf("scheduling.k8s.io/v1", `"minMember":1`)))
-	f.Add(kubeList(kubeNode("n", 8, ""), queueIn("one", "all", 3, `,"lendingLimit":1`), localQueue("q", "one"), workloadOf("w", "q", "", "")))
-	f.Add(kubeNode("n", 8, "") + "[" + kubeList(kubePod("p", 2, "n", "", "")) + "]")
-	f.Add(kubeList(kubeNodeOf("n", "", offering(`"nvidia.com/gpu":1,"a/gpu":3`, `"nvidia.com/gpu":4`)), queueIn("one", "", 3, ""), localQueue("q", "one"),
-		workloadOf("w", "q", "", `"admission":{"clusterQueue":"one","podSetAssignments":[{"name":"main","count":2,"resourceUsage":{"nvidia.com/gpu":3}}]}`+
-			`,"reclaimablePods":[{"name":"main","count":1}],"conditions":[{"type":"Evicted","status":"True"}]`), ownerOf("Job", "w", "JobSet", "x")))
-	f.Add("\xff\xfe{\x00}\x00")
-	f.Add(kubeList(kubeNode("n", 2, ""), kubePod("p", 0, "n", marked("runai-gpu-group=x runai-gpu-group/y=", "gpu-fraction=0.5 gpu-fraction-num-devices=2"), ""),
-		kubePod("q", 0, "n", marked("runai-gpu-group=x", "gpu-memory=1"), ""), kubePod("r", 1, "n", marked("app=kai-resource-reservation", ""), "")))
-	f.Add(kubeList(kubeNode("n", 4, ""), kubePod("p", 1, "n", marked("jobset.sigs.k8s.io/jobset-name=s job-name=w", "scheduling.k8s.io/group-name=g"), ""),
-		kubePod("q", 2, "", marked("training.kubeflow.org/job-name=s", "")+ownedByTraining, ""), podGroupOf("scheduling.volcano.sh/v1beta1", `"minMember":2`)))
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := readKubectl(text)
-		if err != nil {
-			if n := len(err.Error()); n > 1500 {
-				t.Fatalf("%d bytes: %v", n, err)
-			}
-			return
-		}
-		written(t, r)
-	})
+	formattest.Fuzz(f, formattest.Format[*Result]{
+		Read:  func(text []byte) (*Result, error) { return readKubectl(string(text)) },
+		Check: func(t *testing.T, r *Result) { written(t, r) },
+	},
+		kubeList(kubeNode("n", 8, ""), kubePod("p", 2, "n", ownedByJob, ""), kubePod("q", 1, "", inGroup("1"), "")),
+		kubeList(kubeNode("n", 2, `,"unschedulable":true`), kubePod("p", 16384, "n", "", ""), podGroupOf("scheduling.k8s.io/v1", `"minMember":1`)),
+		kubeList(kubeNode("n", 8, ""), queueIn("one", "all", 3, `,"lendingLimit":1`), localQueue("q", "one"), workloadOf("w", "q", "", "")),
+		kubeNode("n", 8, "")+"["+kubeList(kubePod("p", 2, "n", "", ""))+"]",
+		kubeList(kubeNodeOf("n", "", offering(`"nvidia.com/gpu":1,"a/gpu":3`, `"nvidia.com/gpu":4`)), queueIn("one", "", 3, ""), localQueue("q", "one"),
+			workloadOf("w", "q", "", `"admission":{"clusterQueue":"one","podSetAssignments":[{"name":"main","count":2,"resourceUsage":{"nvidia.com/gpu":3}}]}`+
+				`,"reclaimablePods":[{"name":"main","count":1}],"conditions":[{"type":"Evicted","status":"True"}]`), ownerOf("Job", "w", "JobSet", "x")),
+		"\xff\xfe{\x00}\x00",
+		kubeList(kubeNode("n", 2, ""), kubePod("p", 0, "n", marked("runai-gpu-group=x runai-gpu-group/y=", "gpu-fraction=0.5 gpu-fraction-num-devices=2"), ""),
+			kubePod("q", 0, "n", marked("runai-gpu-group=x", "gpu-memory=1"), ""), kubePod("r", 1, "n", marked("app=kai-resource-reservation", ""), "")),
+		kubeList(kubeNode("n", 4, ""), kubePod("p", 1, "n", marked("jobset.sigs.k8s.io/jobset-name=s job-name=w", "scheduling.k8s.io/group-name=g"), ""),
+			kubePod("q", 2, "", marked("training.kubeflow.org/job-name=s", "")+ownedByTraining, ""), podGroupOf("scheduling.volcano.sh/v1beta1", `"minMember":2`)),
+	)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // lines reads a CSV file line by line within limits. A quoted field may contain commas and doubled quotes but no line break, so
@@ -59,7 +61,8 @@ func cutQuoted(line string) (field, rest string, err error) {
 	for s := line[1:]; ; {
 		i := strings.IndexByte(s, '"')
 		if i < 0 {
-			return "", "", fmt.Errorf("quote of %s is not closed on its line: fields with line breaks are not read", shorten(line))
+			return "", "", fmt.Errorf("quote of %s is not closed on its line: fields with line breaks are not read",
+				names.Escape(shorten(line)))
 		}
 		b.WriteString(s[:i])
 		if !strings.HasPrefix(s[i+1:], `"`) {

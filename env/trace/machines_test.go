@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/formattest"
 	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
@@ -177,23 +178,19 @@ func TestMachineErrors(t *testing.T) {
 
 // FuzzMachines checks that no file makes the reader panic or return servers that Spec.Validate refuses.
 func FuzzMachines(f *testing.F) {
-	f.Add([]byte(openbNodes + "a,32000,262144,0,\nb,96000,393216,8,G2\n"))
-	f.Add([]byte("a,CPU,96,512,0\nb,V100,96,384,8\n"))
-	f.Add([]byte(lingjun + "a,G6,P10,S14\nb,G6,P12,S2\n"))
-	f.Add(packed(f, []string{"x/", "a"}, "a,T4,96,512,2\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		servers, err := readMachines(bytes.NewReader(data), "fuzz")
-		if err != nil {
-			return
-		}
-		spec := cluster.Spec{Servers: servers}
-		if err := spec.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range servers {
-			if !names.OK(s.Name) || s.Name == "" || !names.OK(s.GPUType) {
-				t.Fatalf("server %+v", s)
+	formattest.Fuzz(f, formattest.Format[[]cluster.ServerSpec]{
+		Read: func(text []byte) ([]cluster.ServerSpec, error) { return readMachines(bytes.NewReader(text), "fuzz") },
+		Check: func(t *testing.T, servers []cluster.ServerSpec) {
+			spec := cluster.Spec{Servers: servers}
+			if err := spec.Validate(); err != nil {
+				t.Fatal(err)
 			}
-		}
-	})
+			for _, s := range servers {
+				if !names.OK(s.Name) || s.Name == "" || !names.OK(s.GPUType) {
+					t.Fatalf("server %+v", s)
+				}
+			}
+		},
+	}, openbNodes+"a,32000,262144,0,\nb,96000,393216,8,G2\n", "a,CPU,96,512,0\nb,V100,96,384,8\n", lingjun+"a,G6,P10,S14\nb,G6,P12,S2\n",
+		string(packed(f, []string{"x/", "a"}, "a,T4,96,512,2\n")))
 }

@@ -191,9 +191,3 @@ func TestSacctCountsEveryRow(t *testing.T) {
 		}
 	})
 }
-
-func FuzzSacct(f *testing.F) {
-	fuzzReader(f, Sacct, `100,COMPLETED,2026-03-02T10:00:00,kim,lab,2026-03-02T10:05:00,2026-03-02T10:06:00,60,00:01:00,"gres/gpu=2","gres/gpu:t4=2"`,
-		`101_3,CANCELLED by 7,2026-03-02T10:00:00,kim,lab,2026-03-02T10:05:00,Unknown,,1-00:01:00,gpu:(null):2,`,
-		`102+0.batch,RUNNING,None,,,,,,,,`, `100,NODE_FAIL,2026-03-02T10:00:00,kim,,2026-03-02T10:01:00,2026-03-02T10:06:00,,,gres/gpu=1,`)
-}

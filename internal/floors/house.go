@@ -59,6 +59,7 @@ func house() rules {
 			{0, "env/physics/comm", "the time of an iteration under mixed parallelism"},
 			{0, "env/physics/profile", "models of speed and their fitted numbers"},
 
+			{1, "internal/formattest", "tests: fuzzes readers of formats"},
 			{1, "internal/sharedtest", "tests: the folder of real traces"},
 			{1, "internal/cmdline", "what the command lines of programs share: output, exit codes, help pages"},
 			{1, "internal/graphop", "kernels as Gorgonia operations with gradients"},

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"testing/quick"
 
+	"github.com/clustergym/clustergym/internal/formattest"
 	"github.com/clustergym/clustergym/internal/names"
 )
 
@@ -89,27 +89,29 @@ func TestLinesOfErrors(t *testing.T) {
 	}
 }
 
-// fuzz checks that any text is parsed or refused, and that a parsed message is the same after the wire.
-func fuzz(f *testing.F, k kind) {
-	for i, m := range samples() {
-		if kinds[i].name == k.name {
-			f.Add(m.encode())
+// FuzzMessage fuzzes the messages of all kinds, of which the first byte of a text selects one.
+func FuzzMessage(f *testing.F) {
+	var seeds []string
+	for k := range kinds {
+		for _, m := range samples() {
+			seeds = append(seeds, string(rune(k))+string(m.encode()))
 		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parse(data, k)
-		if err != nil {
-			return
-		}
-		again, err := parse(m.encode(), k)
-		if err != nil || len(again.body) > k.most || !bytes.Equal(again.body, m.body) {
-			t.Fatalf("%q: %v after the wire", data, err)
-		}
-		again.body, m.body = nil, nil
-		if !reflect.DeepEqual(again, m) {
-			t.Errorf("%+v, after the wire %+v", m, again)
-		}
-	})
+	type read struct {
+		*message
+		kind byte
+	}
+	formattest.Fuzz(f, formattest.Format[read]{
+		Read: func(text []byte) (read, error) {
+			if len(text) == 0 || int(text[0]) >= len(kinds) {
+				return read{}, errors.New("no kind")
+			}
+			m, err := parse(text[1:], kinds[text[0]])
+			return read{m, text[0]}, err
+		},
+		Write: func(m read) ([]byte, error) { return append([]byte{m.kind}, m.encode()...), nil },
+		Bytes: true,
+	}, seeds...)
 }
 
 // TestAStatusSurvivesTheWire checks that what is parsed is what was sent, also without workers.
@@ -129,28 +131,9 @@ func TestAStatusSurvivesTheWire(t *testing.T) {
 	}
 }
 
-// FuzzStatus checks that any status is parsed or refused, and that a parsed one is the same after the wire.
 func FuzzStatus(f *testing.F) {
-	f.Add([]byte(`{"job":"","done":0,"waiting":0,"busy":0,"rate":0,"left_s":0,"workers":[{"name":"a","state":"waits","unit":-1,` +
-		`"for_s":1,"done":0,"mean_s":0,"heard_s":0.5,"refused":0}],"queue":"q","median_s":0,"answered_for_s":0}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := parseStatus(text)
-		if err != nil {
-			return
-		}
-		again, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if other, err := parseStatus(again); err != nil || !reflect.DeepEqual(other, s) {
-			t.Errorf("%+v, after the wire %+v, error %v", s, other, err)
-		}
-	})
+	formattest.Fuzz(f, formattest.Format[*Status]{
+		Read: parseStatus, Write: func(s *Status) ([]byte, error) { return json.Marshal(s) },
+	}, `{"job":"","done":0,"waiting":0,"busy":0,"rate":0,"left_s":0,"workers":[{"name":"a","state":"waits","unit":-1,`+
+		`"for_s":1,"done":0,"mean_s":0,"heard_s":0.5,"refused":0}],"queue":"q","median_s":0,"answered_for_s":0}`)
 }
-
-func FuzzHello(f *testing.F)   { fuzz(f, hello) }
-func FuzzWelcome(f *testing.F) { fuzz(f, welcome) }
-func FuzzUnit(f *testing.F)    { fuzz(f, given) }
-func FuzzBeat(f *testing.F)    { fuzz(f, beat) }
-func FuzzAnswer(f *testing.F)  { fuzz(f, answer) }
-func FuzzVerdict(f *testing.F) { fuzz(f, verdict) }
