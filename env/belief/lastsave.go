@@ -59,56 +59,42 @@ func (l *lastState) append(b []byte) []byte {
 	return b
 }
 
-var (
-	lastFields    = []string{"at_ns", "servers", "running"}
-	runningFields = []string{"name", "user", "workers", "age_ns", "rate"}
-)
+// lastText and runText are the field that append writes.
+type lastText struct {
+	At      time.Duration `belief:"at_ns,need"`
+	Servers []string      `belief:"servers,need,name,most=mostLast"`
+	Running []runText     `belief:"running,need,most=mostLast"`
+}
 
-// read reads the field that append writes.
-func (l *lastState) read(r *strictjson.Reader) {
-	*l = lastState{servers: map[string]bool{}, running: map[string]runs{}}
-	name := func() string {
-		s, ok := r.String(names.Longest)
-		if !ok || !names.OK(s) {
-			r.Refuse("a name")
+type runText struct {
+	Name    string        `belief:"name,need,name"`
+	User    string        `belief:"user,need,name"`
+	Workers int32         `belief:"workers,need,1.."`
+	Age     time.Duration `belief:"age_ns,need"`
+	Rate    float64       `belief:"rate,need,0.."`
+}
+
+// Check refuses lists that are not in ascending order.
+func (t *lastText) Check(r *strictjson.Reader, _ uint32) {
+	ascend := func(field string, n int, name func(i int) string) {
+		for i := 1; i < n; i++ {
+			if name(i) <= name(i-1) {
+				r.Bad(fmt.Sprintf(field, i), strconv.Quote(name(i)), "names in ascending order, each once")
+			}
 		}
-		return s
 	}
-	r.Object(lastFields, all(lastFields), func(field int) {
-		switch lastFields[field] {
-		case "at_ns":
-			l.at = time.Duration(r.Number(0, math.MaxInt64))
-		case "servers":
-			before := ""
-			r.List(mostLast, func(i int) {
-				if s := name(); i > 0 && s <= before {
-					r.Refuse("names in ascending order, each once")
-				} else {
-					before, l.servers[s] = s, true
-				}
-			})
-		case "running":
-			before := ""
-			r.List(mostLast, func(i int) {
-				job, j := "", runs{}
-				r.Object(runningFields, all(runningFields), func(field int) {
-					switch runningFields[field] {
-					case "name":
-						if job = name(); i > 0 && job <= before {
-							r.Refuse("names in ascending order, each once")
-						}
-					case "user":
-						j.user = name()
-					case "workers":
-						j.workers = r.Count(1)
-					case "age_ns":
-						j.age = time.Duration(r.Number(0, math.MaxInt64))
-					case "rate":
-						j.rate = r.Float(0, math.MaxFloat64)
-					}
-				})
-				before, l.running[job] = job, j
-			})
-		}
-	})
+	ascend("servers[%d]", len(t.Servers), func(i int) string { return t.Servers[i] })
+	ascend("running[%d].name", len(t.Running), func(i int) string { return t.Running[i].Name })
+}
+
+// state returns the state of a text.
+func (t *lastText) state() lastState {
+	l := lastState{at: t.At, servers: map[string]bool{}, running: map[string]runs{}}
+	for _, name := range t.Servers {
+		l.servers[name] = true
+	}
+	for _, j := range t.Running {
+		l.running[j.Name] = runs{j.User, j.Workers, j.Age, j.Rate}
+	}
+	return l
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
@@ -29,10 +30,31 @@ func (m *Memory) Save() []byte {
 	return append(m.lastState.append(b), "}\n"...)
 }
 
-var (
-	memoryFields = []string{"format", "version", "run_times", "speeds", "last"}
-	memoryNeeds  = strictjson.Bits(memoryFields, "format", "version", "run_times", "speeds")
-)
+// wholeText is the text of a Memory.
+type wholeText struct {
+	Format   uint8            `belief:"format,need,format"`
+	Version  int              `belief:"version,need,1..1"`
+	RunTimes strictjson.Place `belief:"run_times,need,later"`
+	Speeds   strictjson.Place `belief:"speeds,need,later"`
+	Last     *lastText        `belief:"last"`
+}
+
+// memories is the format of a Memory's text, and of the text of a Learner.
+var memories = strictjson.Format{
+	Key:    "belief",
+	Limits: map[string]int64{"mostLast": mostLast, "maxEnded": maxEnded},
+	Kinds: map[string]strictjson.Kind{
+		"format": strictjson.Words[uint8](MemoryFormat),
+		"name":   strictjson.Texts(names.Longest, names.OK, "a name"),
+		"given": strictjson.Texts(names.Longest, func(s string) bool { return s != "" && names.OK(s) },
+			"1 to 256 bytes of printable text"),
+		"later": strictjson.Later,
+		"kind":  strictjson.As(func(r *strictjson.Reader, to *Kind) { *to = r.Owner.(*parser).kind; r.OneOf(string(*to)) }),
+		"level": strictjson.As(func(r *strictjson.Reader, to *level) { *to = level(r.OneOf(levelNames[:r.Owner.(*parser).levels]...)) }),
+		"last":  strictjson.As(func(r *strictjson.Reader, to *int64) { *to = r.Number(1, max(r.Owner.(*parser).ended, 1)) }),
+		"bins":  strictjson.As(readBins),
+	},
+}
 
 // begin sets the digest to that of what was learned so far.
 func (m *Memory) begin() { m.digest = sha256.Sum256(m.Save()) }
@@ -43,31 +65,24 @@ func (m *Memory) Restore(text []byte) error {
 	if len(text) > MaxMemory {
 		return fmt.Errorf("restore beliefs: %d bytes, want at most %d", len(text), MaxMemory)
 	}
-	r := strictjson.New(text)
-	var at [5]strictjson.Place
-	seen := r.Object(memoryFields, memoryNeeds, func(field int) { at[field] = r.Skip() })
+	r := memories.New(text, nil)
+	var all wholeText
+	r.Struct(&all)
 	r.End()
-	r.Return("format", at[0])
-	r.OneOf(MemoryFormat)
-	r.Return("version", at[1])
-	r.Number(version, version)
-	var before lastState
-	if seen&strictjson.Bits(memoryFields, "last") != 0 {
-		r.Return("last", at[4])
-		before.read(r)
-	}
-	if err := r.Err(); err != nil {
-		return fmt.Errorf("restore beliefs: line %d: %w", r.Line(), err)
+	if err := r.Located(); err != nil {
+		return fmt.Errorf("restore beliefs: %w", err)
 	}
 	part := func(p strictjson.Place) []byte { // after as many empty lines as there are lines before it, for the line in errors
 		text, line := r.At(p)
 		return append(bytes.Repeat([]byte{'\n'}, line-1), text...)
 	}
-	fresh, err := restoreParts(part(at[2]), part(at[3]))
+	fresh, err := restoreParts(part(all.RunTimes), part(all.Speeds))
 	if err != nil {
 		return fmt.Errorf("restore beliefs: %w", err)
 	}
-	fresh.lastState, fresh.restored = before, before.servers != nil
+	if all.Last != nil {
+		fresh.lastState, fresh.restored = all.Last.state(), true
+	}
 	fresh.begin()
 	*m = *fresh
 	return nil

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
@@ -23,12 +22,11 @@ func (l *Learner) Restore(text []byte) error {
 	if len(text) > maxText {
 		return fmt.Errorf("restore run times: %d bytes, want at most %d", len(text), maxText)
 	}
-	p := parser{
-		r: strictjson.New(text), kind: string(l.kind), levels: level(l.tuning.levels), sets: map[key]*set{}, lasts: map[last]bool{},
-	}
+	p := parser{kind: l.kind, levels: level(l.tuning.levels), sets: map[key]*set{}, lasts: map[last]bool{}}
+	p.r = memories.New(text, &p)
 	p.read()
-	if err := p.r.Err(); err != nil {
-		return fmt.Errorf("restore run times: line %d: %w", p.r.Line(), err)
+	if err := p.r.Located(); err != nil {
+		return fmt.Errorf("restore run times: %w", err)
 	}
 	l.ended, l.sets = p.ended, p.sets
 	clear(l.views)
@@ -39,7 +37,7 @@ func (l *Learner) Restore(text []byte) error {
 // parser builds the sets of a learner. It reports errors to r, which keeps the first.
 type parser struct {
 	r      *strictjson.Reader
-	kind   string
+	kind   Kind
 	levels level
 	ended  int64
 	sets   map[key]*set
@@ -53,10 +51,30 @@ type last struct {
 	job   int64
 }
 
-var (
-	textFields = []string{"version", "learner", "ended", "sets"}
-	setFields  = []string{"of", "user", "workers", "last", "jobs"}
-)
+// learnerText is the text of a Learner. Its sets are read last.
+type learnerText struct {
+	Version int              `belief:"version,need,1..1"`
+	Learner Kind             `belief:"learner,need,kind"`
+	Ended   int64            `belief:"ended,need,0..maxEnded"`
+	Sets    strictjson.Place `belief:"sets,need,later"`
+}
+
+// setText is a set of similar jobs.
+type setText struct {
+	Of      level  `belief:"of,need,level"`
+	User    string `belief:"user,given"`
+	Workers int32  `belief:"workers,1.."`
+	Last    int64  `belief:"last,need,last"`
+	Jobs    bins   `belief:"jobs,need,bins"`
+}
+
+// bins are the weights of a set, and how many a text has.
+type bins struct {
+	weights [Bins]float64
+	n       int
+}
+
+var setFields = strictjson.Names("belief", setText{})
 
 // The fields that a set must have, by level.
 var setNeeds = [levels]uint32{
@@ -66,53 +84,25 @@ var setNeeds = [levels]uint32{
 	sameBoth:    strictjson.Bits(setFields, "of", "user", "workers", "last", "jobs"),
 }
 
-// read reads the fields in the order of textFields, whatever their order in the text.
 func (p *parser) read() {
-	r := p.r
-	var at [4]strictjson.Place
-	r.Object(textFields, 0b1111, func(field int) { at[field] = r.Skip() })
-	r.End()
-	for field, place := range at {
-		if r.Err() != nil {
-			return
-		}
-		switch r.Return(textFields[field], place); textFields[field] {
-		case "version":
-			r.Number(version, version)
-		case "learner":
-			r.OneOf(p.kind)
-		case "ended":
-			p.ended = r.Number(0, maxEnded)
-		case "sets":
-			r.List(most, func(int) { p.set() })
-		}
-	}
+	var t learnerText
+	p.r.Struct(&t)
+	p.r.End()
+	p.ended = t.Ended
+	p.r.Return("sets", t.Sets)
+	p.r.List(most, func(int) { p.set() })
 }
 
 // set reads a set of similar jobs. Sets must be in the order in which Save writes them, so that none occurs twice.
 func (p *parser) set() {
-	r, s := p.r, new(set)
-	var k key
-	weights := 0
-	seen := r.Object(setFields, setNeeds[allJobs], func(field int) {
-		switch setFields[field] {
-		case "of":
-			k.level = level(r.OneOf(levelNames[:p.levels]...))
-		case "user":
-			user, ok := r.String(names.Longest)
-			if k.user = user; !ok || user == "" || !names.OK(user) {
-				r.Refuse("1 to 256 bytes of printable text")
-			}
-		case "workers":
-			k.workers = r.Count(1)
-		case "last":
-			s.last = r.Number(1, max(p.ended, 1))
-		case "jobs":
-			weights = p.weights(s)
-		}
-	})
-	if weights != Bins {
-		r.Bad("jobs", fmt.Sprintf("%d weights", weights), fmt.Sprintf("%d, one for each bin", Bins))
+	r := p.r
+	var t setText
+	seen := r.Struct(&t)
+	k := key{level: t.Of, user: t.User, workers: t.Workers}
+	s := &set{last: t.Last, jobs: t.Jobs.weights}
+	s.total()
+	if t.Jobs.n != Bins {
+		r.Bad("jobs", fmt.Sprintf("%d weights", t.Jobs.n), fmt.Sprintf("%d, one for each bin", Bins))
 	}
 	if need := setNeeds[k.level]; seen != need {
 		r.Bad("of", levelNames[k.level], "the user and the number of workers that this set's jobs share, and no other")
@@ -131,17 +121,13 @@ func (p *parser) set() {
 	p.sets[k], p.before = s, k
 }
 
-// weights reads the weights of a set and returns their number.
-func (p *parser) weights(s *set) int {
-	r := p.r
-	n := r.List(Bins, func(i int) {
+func readBins(r *strictjson.Reader, to *bins) {
+	to.n = r.List(Bins, func(i int) {
 		w, err := strconv.ParseFloat(string(r.Numeral()), 64)
 		if err != nil || w > maxWeight || math.Signbit(w) {
 			r.Refuse(fmt.Sprintf("a number from 0 to %d", maxWeight))
 			return
 		}
-		s.jobs[i] = w
+		to.weights[i] = w
 	})
-	s.total()
-	return n
 }

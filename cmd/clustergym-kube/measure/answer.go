@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -27,81 +28,66 @@ type Sample struct {
 // Pod names a pod.
 type Pod struct{ Namespace, Name string }
 
-var (
-	answerFields = []string{"status", "error", "data"}
-	dataFields   = []string{"resultType", "result"}
-	sampleFields = []string{"metric", "value"}
-)
+// answer is an answer of the query API of Prometheus: a vector whose samples have the labels namespace and pod.
+type answer struct {
+	Status string `answer:"status,need,status"`
+	Error  string `answer:"error,complaint"`
+	Data   *struct {
+		Type    string       `answer:"resultType,need,vector"`
+		Samples []sampleText `answer:"result,need,most=mostSamples"`
+	} `answer:"data"`
+}
 
-// parseAnswer reads an answer of the query API of Prometheus: a vector whose samples have the labels namespace and pod. It leaves
-// out pods without a throughput above 0, and pods with several samples, of which none is known to be right.
+type sampleText struct {
+	Pod    Pod    `answer:"metric,need,labels"`
+	Sample Sample `answer:"value,need,pair"`
+}
+
+var answers = strictjson.Format{
+	Key: "answer", Partial: true, Limits: map[string]int64{"mostSamples": mostSamples},
+	Kinds: map[string]strictjson.Kind{
+		"status": strictjson.As(func(r *strictjson.Reader, to *string) {
+			*to = []string{"success", "error"}[r.OneOf("success", "error")]
+		}),
+		"complaint": strictjson.As(func(r *strictjson.Reader, to *string) {
+			s, ok := r.String(mostAnswer)
+			if *to = s[:min(len(s), longestText)]; !ok {
+				r.Refuse("a text")
+			}
+		}),
+		"vector": strictjson.As(func(r *strictjson.Reader, _ *string) { r.OneOf("vector") }),
+		"labels": strictjson.As(func(r *strictjson.Reader, to *Pod) { *to = parseLabels(r) }),
+		"pair":   strictjson.As(func(r *strictjson.Reader, to *Sample) { *to = parseValue(r) }),
+	},
+}
+
+// parseAnswer reads an answer. It leaves out pods without a throughput above 0, and pods with several samples, of which none is
+// known to be right.
 func parseAnswer(text []byte) (map[Pod]Sample, error) {
 	if len(text) > mostAnswer {
 		return nil, fmt.Errorf("%d bytes, want at most %d", len(text), mostAnswer)
 	}
-	r := strictjson.New(text)
-	all, twice := map[Pod]Sample{}, map[Pod]bool{}
-	status, complaint, hasData := "", "", false
-	r.Fields(answerFields, strictjson.Bits(answerFields, "status"), func(field int) {
-		switch answerFields[field] {
-		case "status":
-			status = []string{"success", "error"}[r.OneOf("success", "error")]
-		case "error":
-			if s, ok := r.String(mostAnswer); ok {
-				complaint = s[:min(len(s), longestText)]
-			} else {
-				r.Refuse("a text")
-			}
-		case "data":
-			hasData = true
-			parseData(r, func(pod Pod, s Sample) {
-				if _, known := all[pod]; known {
-					twice[pod] = true
-				}
-				all[pod] = s
-			})
-		}
-	})
+	var a answer
+	r := answers.New(text, nil)
+	r.Struct(&a)
 	r.End()
 	switch {
 	case r.Err() != nil:
 		return nil, r.Err()
-	case status != "success":
-		return nil, fmt.Errorf("the server says %q", complaint)
-	case !hasData:
+	case a.Status != "success":
+		return nil, fmt.Errorf("the server says %q", a.Error)
+	case a.Data == nil:
 		return nil, fmt.Errorf("data: missing")
 	}
-	for pod := range twice {
-		delete(all, pod)
-	}
-	for pod, s := range all {
-		if !plausible(s.Speed) {
-			delete(all, pod)
+	all, count := map[Pod]Sample{}, map[Pod]int{}
+	for _, s := range a.Data.Samples {
+		if s.Pod.Namespace != "" && s.Pod.Name != "" {
+			count[s.Pod]++
+			all[s.Pod] = s.Sample
 		}
 	}
+	maps.DeleteFunc(all, func(pod Pod, s Sample) bool { return count[pod] > 1 || !plausible(s.Speed) })
 	return all, nil
-}
-
-func parseData(r *strictjson.Reader, add func(Pod, Sample)) {
-	r.Fields(dataFields, strictjson.Bits(dataFields, dataFields...), func(field int) {
-		if dataFields[field] == "resultType" {
-			r.OneOf("vector")
-			return
-		}
-		r.List(mostSamples, func(int) {
-			pod, s := Pod{}, Sample{}
-			r.Fields(sampleFields, strictjson.Bits(sampleFields, sampleFields...), func(field int) {
-				if sampleFields[field] == "metric" {
-					pod = parseLabels(r)
-				} else {
-					s = parseValue(r)
-				}
-			})
-			if pod.Namespace != "" && pod.Name != "" && r.Err() == nil {
-				add(pod, s)
-			}
-		})
-	})
 }
 
 // parseLabels reads the labels of a sample.
