@@ -14,13 +14,13 @@ type Mapping []int32
 // x_n for a neighbour stage n), the terms are
 //
 //	u_s      = 2·Activations_s / (k_s·k_{s+1})                    bytes of a replica pair, both ways
-//	nic      = NIC·x·Tensor/gpus[m] or NIC, times nic[m]
+//	nic      = NIC·x·Tensor/gpus[m], times nic[m]
 //	pipeline = x·Σ_n (k_n - x_n)·u_n / nic + Σ_n x_n·u_n / (Intra·Tensor)      over the neighbour stages n = s-1, s+1
 //	reduce   = 2(k-1)/k·Params / (Intra·Tensor) on one server, / min nic over the servers of s on several
 //	tensor   = 2(Tensor-1)/Tensor·TensorBytes / Intra
 //	time     = Compute + tensor + max over servers of pipeline + reduce
 //
-// Alpha combines the times of the stages by job.Combine. gpus[m] is the number of all GPUs of server m, not only the free ones,
+// In a full pipeline the slowest stage sets the time of an iteration. gpus[m] is the number of all GPUs of server m, not only the free ones,
 // and at least as many as the mapping uses there. nic[m] multiplies the NIC bandwidth of server m. It is in (0, 1], and below 1
 // for example when servers contend for an uplink; a nil nic means 1 for every server. The time of a job on one server does not
 // depend on nic or gpus.
@@ -74,7 +74,7 @@ func Alpha(job Job, x Mapping, links Links, gpus []int32, nic []float64) float64
 		} else {
 			reduce /= narrowest
 		}
-		alpha = job.Combine.add(alpha, job.alone(s, links)+pipeline+reduce)
+		alpha = max(alpha, job.alone(s, links)+pipeline+reduce)
 		before = after
 	}
 	return alpha

@@ -27,8 +27,6 @@ var (
 )
 
 func TestAlpha(t *testing.T) {
-	full := comm.Links{Intra: links.Intra, NIC: links.NIC, NICShare: comm.Full}
-	sum := comm.Job{Stages: two.Stages, Combine: comm.Sum}
 	quiet := comm.Job{Stages: []comm.Stage{{Replicas: 2, Compute: 0.10, Params: 100 * mb}}, Tensor: 2}
 	for _, c := range []struct {
 		name  string
@@ -55,12 +53,6 @@ func TestAlpha(t *testing.T) {
 		// stage 2: 0.08 + 40/312.5 +  10/312.5 = 0.08 + 0.128 + 0.032 = 0.24
 		{"four servers", two, links, comm.Mapping{1, 1, 0, 0, 0, 0, 1, 1}, nil, 300 * mb, 0.548},
 
-		{"one server, stages add up", sum, links, comm.Mapping{2, 2}, nil, 0, 0.1112 + 0.0840},
-		{"a server for each stage, stages add up", sum, links, comm.Mapping{2, 0, 0, 2}, nil, 80 * mb, 0.236 + 0.2088},
-		// stage 1: 0.10 + 2·40/1250 + 100/12500 = 0.10 + 0.064 + 0.008
-		{"a server for each stage, full NIC", two, full, comm.Mapping{2, 0, 0, 2}, nil, 80 * mb, 0.172},
-		// stage 1: 0.10 + 40/1250 + 100/1250 = 0.10 + 0.032 + 0.08
-		{"four servers, full NIC", two, full, comm.Mapping{1, 1, 0, 0, 0, 0, 1, 1}, nil, 300 * mb, 0.212},
 		// stage 2: 0.08 + 2·40/312.5 + 10/12500 = 0.08 + 0.256 + 0.0008
 		{"half a NIC under stage 2", two, links, comm.Mapping{2, 0, 0, 2}, []float64{1, 0.5}, 80 * mb, 0.3368},
 		// stage 1: 0.10 + 20/156.25 + 20/12500 + 100/156.25 = 0.10 + 0.128 + 0.0016 + 0.64
@@ -156,7 +148,6 @@ func TestValidate(t *testing.T) {
 		{"good job", comm.Job{Stages: []comm.Stage{stage}}.Validate(), ""},
 		{"no stages", comm.Job{}.Validate(), "stages: none"},
 		{"tensor below 0", comm.Job{Stages: []comm.Stage{stage}, Tensor: -1}.Validate(), "tensor: -1"},
-		{"unknown combination", comm.Job{Stages: []comm.Stage{stage}, Combine: 2}.Validate(), "combine: 2"},
 		{"no replicas", with(func(s *comm.Stage) { s.Replicas = 0 }).Validate(), "stage 1: replicas: 0"},
 		{"too many GPUs", with(func(s *comm.Stage) { s.Replicas = 1 << 20 }).Validate(), "stage 1: 1048577 GPUs"},
 		{"no compute", with(func(s *comm.Stage) { s.Compute = 0 }).Validate(), "stage 1: compute: 0 s"},
@@ -168,7 +159,6 @@ func TestValidate(t *testing.T) {
 		{"free links", comm.Links{Intra: math.Inf(1), NIC: math.Inf(1)}.Validate(), ""},
 		{"no bandwidth inside", comm.Links{NIC: 1}.Validate(), "intra: 0"},
 		{"no NIC", comm.Links{Intra: 1, NIC: math.NaN()}.Validate(), "nic: NaN"},
-		{"unknown share", comm.Links{Intra: 1, NIC: 1, NICShare: 2}.Validate(), "nic share: 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			switch {

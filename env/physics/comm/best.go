@@ -40,9 +40,7 @@ func Best(job Job, gpusPerServer int32, links Links) (float64, error) {
 }
 
 // Worst returns α_max: the time in seconds of one iteration with every replica on its own server of gpusPerServer GPUs. It is an
-// upper bound for all mappings to servers of that size if NIC shares are proportional and the bandwidth inside servers is at
-// least a GPU's share of the NIC. With NICShare Full, scattering also gives the job more NICs, and other mappings, even that of
-// [Best], can be slower than Worst.
+// upper bound for all mappings to servers of that size if the bandwidth inside servers is at least a GPU's share of the NIC.
 //
 // Worst returns the same errors as [Best].
 func Worst(job Job, gpusPerServer int32, links Links) (float64, error) {
@@ -59,7 +57,7 @@ func Worst(job Job, gpusPerServer int32, links Links) (float64, error) {
 		if s+1 < len(job.Stages) {
 			out += float64(job.Stages[s+1].Replicas) * job.pair(s)
 		}
-		alpha = job.Combine.add(alpha, job.alone(s, links)+out/nic)
+		alpha = max(alpha, job.alone(s, links)+out/nic)
 	}
 	return alpha, nil
 }

@@ -21,21 +21,11 @@ type Stage struct {
 	TensorBytes float64
 }
 
-// Combine selects how the times of the stages give the time of an iteration.
-type Combine uint8
-
-// The ways to combine the times of the stages. Slowest is the default.
-const (
-	Slowest Combine = iota // a full pipeline: the time of the slowest stage
-	Sum                    // stages one after another: the sum of their times
-)
-
 // Job is a job's parallel configuration.
 type Job struct {
 	Stages []Stage
 	// Tensor is the number of GPUs of a replica, all on one server; 0 means 1.
-	Tensor  int32
-	Combine Combine
+	Tensor int32
 }
 
 // maxGPUs is larger than any cluster and small enough that counts fit into an int32.
@@ -61,9 +51,6 @@ func (j Job) Validate() error {
 	}
 	if j.Tensor < 0 || j.Tensor > maxGPUs {
 		return fmt.Errorf("tensor: %d, want 0 to %d", j.Tensor, maxGPUs)
-	}
-	if j.Combine > Sum {
-		return fmt.Errorf("combine: %d, want %d (slowest) or %d (sum)", j.Combine, Slowest, Sum)
 	}
 	gpus := 0
 	for i, s := range j.Stages {
@@ -109,12 +96,4 @@ func (j Job) ring(s int) float64 { return ringBytes(j.Stages[s].Replicas, j.Stag
 // parallelism within a replica, a ring over the replica's GPUs at the bandwidth inside a server.
 func (j Job) alone(s int, links Links) float64 {
 	return j.Stages[s].Compute + ringBytes(j.tensor(), j.Stages[s].TensorBytes)/links.Intra
-}
-
-// add adds the time of one more stage to the combined time of the stages before it.
-func (c Combine) add(alpha, stage float64) float64 {
-	if c == Sum {
-		return alpha + stage
-	}
-	return max(alpha, stage)
 }

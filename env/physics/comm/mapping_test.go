@@ -128,25 +128,6 @@ func TestBestAndWorst(t *testing.T) {
 	}
 }
 
-// TestFullNICsRewardScattering checks that with full NICs scattering gives a job more NICs, so that Best on the fewest servers
-// may be slower than Worst.
-func TestFullNICsRewardScattering(t *testing.T) {
-	job := comm.Job{Stages: []comm.Stage{{Replicas: 4, Compute: 1, Activations: 16}, {Replicas: 4, Compute: 1}}}
-	full := comm.Links{Intra: 10, NIC: 1, NICShare: comm.Full}
-	best, err := comm.Best(job, 4, full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	worst, err := comm.Worst(job, 4, full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Pairs have 2 bytes. Worst is 1 + 4·2. Best is half of each stage on each server, 1 + 2·2·2 + 2·2/10, and not a server for
-	// each stage, 1 + 4·4·2.
-	near(t, worst, 9)
-	near(t, best, 9.4)
-}
-
 // TestBestTriesHeavyEdges checks Best on a job for which HeavyEdge cuts far fewer bytes than Ranks.
 func TestBestTriesHeavyEdges(t *testing.T) {
 	job := comm.Job{Stages: []comm.Stage{

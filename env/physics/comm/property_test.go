@@ -92,7 +92,6 @@ func TestOneServer(t *testing.T) {
 		alpha := comm.Alpha(job, one, links, []int32{size}, nil)
 		other := links
 		other.NIC *= rapid.Float64Range(1e-3, 1e3).Draw(t, "other NIC")
-		other.NICShare = comm.Full - links.NICShare
 		if got := comm.Alpha(job, one, other, []int32{2 * size}, []float64{0.5}); got != alpha {
 			t.Errorf("alpha %v, with other NICs %v", alpha, got)
 		}
@@ -203,12 +202,11 @@ func TestHeavyEdgeBeatsChance(t *testing.T) {
 	}
 }
 
-// TestWorstBoundsAllMappings checks that with proportional shares no mapping to servers of equal size is slower than Worst, not
+// TestWorstBoundsAllMappings checks that no mapping to servers of equal size is slower than Worst, not
 // even that of Best.
 func TestWorstBoundsAllMappings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job, links := drawJob(t, false), drawLinks(t)
-		links.NICShare = comm.Proportional
 		x, gpus, _ := drawMapping(t, job)
 		size := slices.Max(gpus)
 		for m := range gpus {

@@ -69,7 +69,7 @@ func refCut(job comm.Job, all []replica) float64 {
 // refAlpha computes Alpha by adding up the bytes of every pair of replicas.
 func refAlpha(job comm.Job, all []replica, links comm.Links, gpus []int32, nic []float64) float64 {
 	tensor := float64(max(job.Tensor, 1))
-	slowest, sum := 0., 0.
+	slowest := 0.
 	for s, stage := range job.Stages {
 		bandwidth := make([]float64, len(gpus)) // by server: of this stage
 		leaving := make([]float64, len(gpus))   // by server: activation bytes between this stage there and all other servers
@@ -80,11 +80,7 @@ func refAlpha(job comm.Job, all []replica, links comm.Links, gpus []int32, nic [
 				continue
 			}
 			spread[v.server] = true
-			if links.NICShare == comm.Full {
-				bandwidth[v.server] = links.NIC
-			} else {
-				bandwidth[v.server] += links.NIC * tensor / float64(gpus[v.server])
-			}
+			bandwidth[v.server] += links.NIC * tensor / float64(gpus[v.server])
 			within := 0.
 			for _, w := range all {
 				switch {
@@ -115,10 +111,7 @@ func refAlpha(job comm.Job, all []replica, links comm.Links, gpus []int32, nic [
 		for range 2 * (max(job.Tensor, 1) - 1) {
 			time += stage.TensorBytes / tensor / links.Intra
 		}
-		slowest, sum = max(slowest, time), sum+time
-	}
-	if job.Combine == comm.Sum {
-		return sum
+		slowest = max(slowest, time)
 	}
 	return slowest
 }
@@ -210,10 +203,7 @@ func refHeavyEdge(job comm.Job, free []int32) comm.Mapping {
 // drawJob draws a job of up to 4 stages of up to 5 replicas. With whole set, the bytes on all edges of its graph are small whole
 // numbers, so that many are equal.
 func drawJob(t *rapid.T, whole bool) comm.Job {
-	job := comm.Job{
-		Tensor:  rapid.Int32Range(0, 3).Draw(t, "tensor"),
-		Combine: rapid.SampledFrom([]comm.Combine{comm.Slowest, comm.Sum}).Draw(t, "combine"),
-	}
+	job := comm.Job{Tensor: rapid.Int32Range(0, 3).Draw(t, "tensor")}
 	k := rapid.SliceOfN(rapid.Int32Range(1, 5), 1, 4).Draw(t, "replicas")
 	bytes := func(name string) float64 {
 		return rapid.OneOf(rapid.Just(0.), rapid.Float64Range(1, 1e9)).Draw(t, name)
@@ -238,9 +228,8 @@ func drawJob(t *rapid.T, whole bool) comm.Job {
 func drawLinks(t *rapid.T) comm.Links {
 	nic := rapid.Float64Range(1e8, 1e10).Draw(t, "nic")
 	return comm.Links{
-		Intra:    nic * rapid.Float64Range(1, 100).Draw(t, "intra"),
-		NIC:      nic,
-		NICShare: rapid.SampledFrom([]comm.NICShare{comm.Proportional, comm.Full}).Draw(t, "share"),
+		Intra: nic * rapid.Float64Range(1, 100).Draw(t, "intra"),
+		NIC:   nic,
 	}
 }
 
