@@ -21,7 +21,7 @@ const (
 	maxRate    = 1e12 // requests per second
 )
 
-// row is one line of a CSV file without quoted fields (neither trace has any), and its place for errors.
+// row is one line of a CSV file without quoted fields (the traces have none), and its place for errors.
 type row struct {
 	place  string // the file, and the entry if it is an archive
 	number int    // of the line, from 1

@@ -2,7 +2,4 @@ package inference
 
 const MaxBins = maxBins
 
-var (
-	ReadAzureFrom    = readAzureFrom
-	ReadServeGenFrom = readServeGenFrom
-)
+var ReadServeGenFrom = readServeGenFrom

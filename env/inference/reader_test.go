@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/inference"
-	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
 type entry struct{ name, text string }
@@ -67,22 +66,6 @@ func TestRealServeGen(t *testing.T) {
 		if math.Abs(sum/n-c.mean) > 0.001 || math.Abs(peak-c.peak) > 0.001 {
 			t.Errorf("%s: mean %.3f, peak %.3f, want %.3f, %.3f", c.name, sum/n, peak, c.mean, c.peak)
 		}
-	}
-}
-
-func TestRealAzure(t *testing.T) {
-	path := filepath.Join(sharedtest.Dir(t), "traces/azure-llm-2023/AzureLLMInferenceTrace_conv.csv.gz")
-	s, err := inference.ReadAzure(path, five)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, v := range s.Values {
-		sum += v * five.Seconds()
-	}
-	t.Logf("%d bins, %.2f requests", len(s.Values), sum)
-	if len(s.Values) != 12 || math.Round(sum) != 19366 {
-		t.Errorf("%d bins with %g requests, want 12 with 19366", len(s.Values), sum)
 	}
 }
 
@@ -161,40 +144,6 @@ func TestBadServeGen(t *testing.T) {
 	}
 }
 
-func TestAzureCounts(t *testing.T) {
-	text := "TIMESTAMP,ContextTokens,GeneratedTokens\r\n" +
-		"2023-11-16 23:59:59.5000000,3,4\r\n2023-11-17 00:00:00.4999999,3,4\r\n2023-11-17 00:00:02.5000000,3,4"
-	s, err := inference.ReadAzureFrom(strings.NewReader(text), "a.csv", time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(s.Values) != 4 || s.Values[0] != 2 || s.Values[1] != 0 || s.Values[3] != 1 {
-		t.Errorf("values %v, want [2 0 0 1]", s.Values)
-	}
-}
-
-func TestBadAzure(t *testing.T) {
-	const head = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-	for _, c := range []struct{ name, text, want string }{
-		{"nothing", "", "no requests"},
-		{"only a header", head, "no requests"},
-		{"another header", "TIMESTAMP,Tokens,GeneratedTokens\n", `a.csv:1: header field 2: value "Tokens", want "ContextTokens"`},
-		{"no time", head + "noon,1,1\n", `a.csv:2: field "TIMESTAMP": value "noon", want YYYY-MM-DD HH:MM:SS`},
-		{"negative tokens", head + "2023-11-16 18:15:46.6805900,-1,1\n", `field "ContextTokens": value "-1", want a whole number`},
-		{"time running back", head + "2023-11-16 18:15:46,1,1\n2023-11-16 18:15:45,1,1\n", "a.csv:3: field \"TIMESTAMP\""},
-		{"a field too many", head + "2023-11-16 18:15:46,1,1,1\n", "4 fields, want 3"},
-		{"ages between", head + "0001-11-16 18:15:46,1,1\n9023-11-16 18:15:45,1,1\n", "more than 524288 bins"},
-	} {
-		_, err := inference.ReadAzureFrom(strings.NewReader(c.text), "a.csv", time.Second)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)
-		}
-	}
-	if _, err := inference.ReadAzureFrom(strings.NewReader(head), "a.csv", 0); err == nil {
-		t.Error("bins of no length are accepted")
-	}
-}
-
 func FuzzServeGen(f *testing.F) {
 	f.Add(pack(f, entry{"chunk-0-trace.csv", "0,1.5,1,Gamma,0.5,2\n600,0,0,,0,0\n"}))
 	f.Add([]byte("\x1f\x8b"))
@@ -212,15 +161,6 @@ func FuzzChunk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		file := pack(t, entry{"chunk-0.csv", text}, entry{"chunk-1.csv", text})
 		if s, err := inference.ReadServeGenFrom(bytes.NewReader(file), "x"); err == nil {
-			fit(t, s)
-		}
-	})
-}
-
-func FuzzAzure(f *testing.F) {
-	f.Add("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109")
-	f.Fuzz(func(t *testing.T, text string) {
-		if s, err := inference.ReadAzureFrom(strings.NewReader(text), "x", time.Second); err == nil {
 			fit(t, s)
 		}
 	})
