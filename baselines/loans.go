@@ -45,12 +45,5 @@ func loans(s *option.Set, c *loan.Config) {
 	option.Choice(s, &c.Policy, "reclaim", []loan.Policy{loan.Lyra, loan.SCF, loan.Random},
 		"which servers go back where jobs must be stopped: least preemption cost, fewest jobs, or any",
 		"Lyra, §4; the others are its rivals")
-	s.Bool(&c.Flexible, "flexible", "whether jobs are scaled in where that spares them a stop", "Lyra, §5.3")
-	s.Gone("cost", "limit")
-	option.Choice(s, &c.Borrow, "borrow", []loan.Borrow{loan.All, loan.Needed}, "all that is offered, or what waiting jobs ask for",
-		"Lyra, §6")
-	option.Choice(s, &c.First, "first", []loan.Order{loan.Lowest, loan.Highest, loan.Largest}, "which servers are borrowed first",
-		"own choice; the paper is silent")
-	s.Duration(&c.Period, "period", "between two rounds of borrowing and giving back; 0 at every decision point",
-		"own choice; Lyra's is 5m (§7.1)")
+	s.Gone("cost", "limit", "flexible", "borrow", "first", "period")
 }

@@ -54,14 +54,11 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 	tx.End()
 	for _, c := range []struct {
-		name   string
-		offer  int32
-		borrow loan.Borrow
-	}{{"nothing", 500, loan.All}, {"needed", 520, loan.Needed}, {"owed 10", 490, loan.All}, {"owed 60", 440, loan.All}} {
+		name  string
+		offer int32
+	}{{"nothing", 500}, {"20 more", 520}, {"owed 10", 490}, {"owed 60", 440}} {
 		b.Run(c.name, func(b *testing.B) {
-			cfg := loan.Default()
-			cfg.Borrow = c.borrow
-			p := loan.New("nobody", nobody{}, cfg)
+			p := loan.New("nobody", nobody{}, loan.Default())
 			s.SetOffer(c.offer, 0)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -40,9 +40,6 @@ func TestConservation(t *testing.T) {
 		func(*loan.Config) {},
 		func(c *loan.Config) { c.Policy = loan.SCF },
 		func(c *loan.Config) { c.Policy, c.Flexible = loan.Random, false },
-		func(c *loan.Config) { c.Borrow = loan.Needed },
-		func(c *loan.Config) { c.Period = step },
-		func(c *loan.Config) { c.Period = 7 * time.Minute },
 	} {
 		c := loan.Default()
 		set(&c)

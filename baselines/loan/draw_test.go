@@ -96,9 +96,6 @@ func drawOptions(t *rapid.T) loan.Config {
 	return loan.Config{
 		Policy:   rapid.SampledFrom([]loan.Policy{loan.Lyra, loan.Lyra, loan.SCF, loan.Random}).Draw(t, "policy"),
 		Flexible: rapid.IntRange(0, 3).Draw(t, "flexible") > 0,
-		Borrow:   rapid.SampledFrom([]loan.Borrow{loan.All, loan.Needed}).Draw(t, "borrow"),
-		First:    rapid.SampledFrom([]loan.Order{loan.Lowest, loan.Highest, loan.Largest}).Draw(t, "first"),
-		Period:   rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second, 7 * time.Second, time.Minute}).Draw(t, "period"),
 	}
 }
 

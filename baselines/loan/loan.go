@@ -15,7 +15,6 @@ type orchestrator struct {
 	inner  cluster.Scheduler
 	c      Config
 	draw   *rand.Rand
-	clock  clock
 	events []cluster.Event
 	scaled []cluster.JobID // jobs that were scaled in at the last call
 	census census
@@ -26,8 +25,8 @@ type orchestrator struct {
 // New returns a scheduler of the given name that lets the scheduler inner use the inference pool. If an option is out of range,
 // Reset returns an error.
 //
-// At every decision point, or as often as Config.Period says, the orchestrator first returns the servers that are owed and then
-// borrows. The inner scheduler decides after that and needs no code for loans. Additional events, after those of the driver,
+// At every decision point the orchestrator first returns the servers that are owed and then borrows; the paper's acts every 5
+// minutes (§7.1). The inner scheduler decides after that and needs no code for loans. Additional events, after those of the driver,
 // tell it what happened to its jobs:
 //
 //   - Interrupted for a job that was stopped. The job waits again, and the scheduler may start it in the same transaction. How
@@ -46,34 +45,26 @@ func (o *orchestrator) Reset(seed uint64) error {
 		return fmt.Errorf("loan: %w", err)
 	}
 	o.draw = rng.Stream(seed, "baselines", "loan")
-	o.clock = clock{period: o.c.Period, asked: never}
 	o.scaled = o.scaled[:0]
 	return o.inner.Reset(seed)
 }
 
 func (o *orchestrator) Schedule(tx *cluster.Txn) error {
 	s := tx.View()
-	o.events = o.clock.observe(s.Now(), append(o.events[:0], tx.Events()...))
+	o.events = append(o.events[:0], tx.Events()...)
 	o.recall(s)
-	if o.clock.due(s) {
-		if owed, _ := s.Owed(); owed > 0 {
-			if err := o.giveBack(tx, int(owed)); err != nil {
-				return err
-			}
+	if owed, _ := s.Owed(); owed > 0 {
+		if err := o.giveBack(tx, int(owed)); err != nil {
+			return err
 		}
-		for _, id := range o.wanted(s) {
-			if err := tx.Loan(id); err != nil {
-				return err
-			}
+	}
+	for _, id := range o.wanted(s) {
+		if err := tx.Loan(id); err != nil {
+			return err
 		}
 	}
 	tx.Tell(o.events)
-	if err := o.inner.Schedule(tx); err != nil || o.c.Period == 0 {
-		return err
-	}
-	owed, _ := s.Owed()
-	o.clock.wake(tx, owed > 0 || len(o.wanted(s)) > 0)
-	return nil
+	return o.inner.Schedule(tx)
 }
 
 // recall adds a Respeed event for each running job that was scaled in at the last call. Such jobs now progress at their new

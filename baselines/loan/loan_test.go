@@ -65,7 +65,7 @@ func (w *watch) Schedule(tx *cluster.Txn) error {
 			w.scaled = append(w.scaled, o.Job)
 		}
 	}
-	if owed, _ := s.Owed(); w.c.Period == 0 && owed > 0 {
+	if owed, _ := s.Owed(); owed > 0 {
 		return fmt.Errorf("%d servers are owed, and nothing happens", owed)
 	}
 	if tells(cluster.Woke, 0) != (w.asked > 0 && w.asked <= s.Now()) {
@@ -190,20 +190,14 @@ func offers(all ...[2]int) (demand []sim.Demand) {
 }
 
 func TestEpisodes(t *testing.T) {
-	with := func(set func(*loan.Config)) loan.Config {
-		c := loan.Default()
-		set(&c)
-		return c
-	}
 	for _, c := range []struct {
 		name    string
 		cluster cluster.Spec
 		demand  []sim.Demand
-		options loan.Config
 		jobs    []trace.Job
 		want    string
 	}{
-		{"a job is scaled in, a rigid one stays", pool(1, 2), offers([2]int{0, 2}, [2]int{10, 1}), loan.Default(),
+		{"a job is scaled in, a rigid one stays", pool(1, 2), offers([2]int{0, 2}, [2]int{10, 1}),
 			[]trace.Job{whole("a", 0, 30, 4, 2, 8), whole("b", 0, 20, 4, 4, 4), whole("c", 12, 5, 4, 4, 4)}, `
 			0s loan server 1
 			0s loan server 2
@@ -216,17 +210,7 @@ func TestEpisodes(t *testing.T) {
 			20s finish b
 			20s start c 0:4
 			25s finish c`},
-		{"the largest servers first", func() cluster.Spec {
-			spec := pool(1, 3)
-			spec.Servers[2].GPUs, spec.Servers[3].GPUs = 8, 8
-			return spec
-		}(), offers([2]int{0, 2}), with(func(c *loan.Config) { c.First = loan.Largest }),
-			[]trace.Job{whole("a", 0, 5, 8, 8, 8)}, `
-			0s loan server 2
-			0s loan server 3
-			0s start a 2:8
-			5s finish a`},
-		{"the job on two servers is stopped for both", pool(1, 3), offers([2]int{0, 3}, [2]int{10, 1}), loan.Default(),
+		{"the job on two servers is stopped for both", pool(1, 3), offers([2]int{0, 3}, [2]int{10, 1}),
 			[]trace.Job{whole("x", 0, 40, 4, 0, 0), whole("a", 0, 30, 8, 0, 0), whole("b", 0, 20, 4, 0, 0)}, `
 			0s loan server 1
 			0s loan server 2
@@ -241,7 +225,7 @@ func TestEpisodes(t *testing.T) {
 			40s finish x
 			40s start a 0:4 3:4
 			1m0s finish a`},
-		{"a job that other servers host too costs less", pool(1, 2), offers([2]int{0, 2}, [2]int{10, 1}), loan.Default(),
+		{"a job that other servers host too costs less", pool(1, 2), offers([2]int{0, 2}, [2]int{10, 1}),
 			[]trace.Job{whole("f", 0, 1, 4, 0, 0), whole("y", 0, 20, 4, 0, 0), whole("x", 1, 15, 8, 0, 0)}, `
 			0s loan server 1
 			0s loan server 2
@@ -254,53 +238,10 @@ func TestEpisodes(t *testing.T) {
 			20s finish y
 			20s start x 0:4 1:4
 			26s finish x`},
-		{"by period: what can wait waits for the next round, what cannot does not", pool(1, 3),
-			offers([2]int{3, 1}, [2]int{4, 3}, [2]int{15, 2}, [2]int{23, 0}),
-			with(func(c *loan.Config) { c.Period = 10 * time.Second; c.First = loan.Highest }),
-			[]trace.Job{whole("a", 3, 30, 4, 0, 0)}, `
-			3s loan server 3
-			3s start a 0:4
-			10s loan server 2
-			10s loan server 1
-			20s reclaim server 1
-			23s reclaim server 2
-			23s reclaim server 3
-			33s finish a`},
-		{"as needed: two servers for six GPUs of which none is free, one for what then waits", pool(1, 4), offers([2]int{0, 4}),
-			with(func(c *loan.Config) { c.Borrow = loan.Needed }),
-			[]trace.Job{whole("a", 0, 30, 4, 0, 0), whole("b", 1, 20, 6, 0, 0), whole("c", 2, 5, 3, 0, 0)}, `
-			0s start a 0:4
-			1s loan server 1
-			1s loan server 2
-			1s start b 1:4 2:2
-			2s loan server 3
-			2s start c 3:3
-			7s finish c
-			21s finish b
-			30s finish a`},
-		{"as needed: not for a job that may not run there", typed(pool(1, 1), "V100", "T4"), offers([2]int{0, 1}),
-			with(func(c *loan.Config) { c.Borrow = loan.Needed }),
-			[]trace.Job{whole("a", 0, 9, 4, 0, 0), of("V100", whole("b", 1, 9, 4, 0, 0))}, `
-			0s start a 0:4
-			9s finish a
-			9s start b 0:4
-			18s finish b`},
-		{"as needed: all, where GPUs suffice but lie apart and nothing runs; in the next round", func() cluster.Spec {
-			spec := pool(4, 2)
-			for i := range 4 {
-				spec.Servers[i].GPUs = 1
-			}
-			return spec
-		}(), offers([2]int{0, 2}), with(func(c *loan.Config) { c.Borrow, c.Period = loan.Needed, time.Minute }),
-			[]trace.Job{func() trace.Job { j := whole("a", 5, 9, 2, 0, 0); j.Tensor = 2; return j }()}, `
-			1m0s loan server 4
-			1m0s loan server 5
-			1m0s start a 4:2
-			1m9s finish a`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := sim.Config{Cluster: c.cluster, Demand: c.demand, Grace: 6 * time.Second}
-			got := timeline(play(t, cfg, c.jobs, loan.New("grower", &watch{Scheduler: grower{}, c: c.options}, c.options), 1))
+			got := timeline(play(t, cfg, c.jobs, loan.New("grower", &watch{Scheduler: grower{}, c: loan.Default()}, loan.Default()), 1))
 			if want := strings.Split(strings.ReplaceAll(strings.TrimSpace(c.want), "\t", ""), "\n"); !slices.Equal(got, want) {
 				t.Errorf("schedule\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
@@ -310,16 +251,9 @@ func TestEpisodes(t *testing.T) {
 
 // TestResetRefuses checks that Reset returns an error that names an option out of range.
 func TestResetRefuses(t *testing.T) {
-	for want, set := range map[string]func(*loan.Config){
-		`policy "best"`: func(c *loan.Config) { c.Policy = "best" },
-		`borrow "some"`: func(c *loan.Config) { c.Borrow = "some" },
-		`first "any"`:   func(c *loan.Config) { c.First = "any" },
-		`period -1s`:    func(c *loan.Config) { c.Period = -time.Second },
-	} {
-		c := loan.Default()
-		set(&c)
-		if err := loan.New("x", grower{}, c).Reset(1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %s", err, want)
-		}
+	c := loan.Default()
+	c.Policy = "best"
+	if err := loan.New("x", grower{}, c).Reset(1); err == nil || !strings.Contains(err.Error(), `policy "best"`) {
+		t.Errorf("error %v, want one about the policy", err)
 	}
 }
