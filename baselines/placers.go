@@ -93,12 +93,7 @@ func menus() Baseline {
 
 // menu declares the options of MenuSuffix.
 func menu(s *option.Set) *placement.MenuConfig {
-	const tried = "own choice; on training windows it hardly mattered"
 	c := placement.DefaultMenu()
-	s.Float(&c.Price, "price", 0, 1e6, "of a GPU; 1 is what fluid theory says", tried)
-	s.Float(&c.Patience, "patience", 0, 1e6,
-		"how much of the time until GPUs will be free a job counts as the cost of waiting", tried)
-	s.Float(&c.Urgency, "urgency", 0, 1e6, "how much of the time that it has waited it adds to that", tried)
 	s.Bool(&c.Wait, "wait", "whether a gang may wait though it fits, on more servers than it must have",
 		"own choice; on training windows it mattered most")
 	s.Bool(&c.Amounts, "amounts", "whether jobs get other CPU and memory than they ask for", "own choice")
@@ -107,17 +102,10 @@ func menu(s *option.Set) *placement.MenuConfig {
 	s.Int(&c.Tries, "tries", 1, 100, "models of hosts that are tried for a job", "own choice: it bounds the time of a decision")
 	s.Int(&c.Places, "places", 0, 1000, "racks, and sets of racks, that a start is compared on; 0 leaves the choice to bestfit",
 		"own choice; on training windows of coupled worlds 4, 8 and 16 were alike")
-	s.Float(&c.Tune.Knee, "knee", 0.01, 1, "the part of the best speed that is as much as a job gets",
-		"own choice for Synergy's saturation")
-	s.Float(&c.Tune.Floor, "floor", 0.01, 1,
-		"the part of the speed as requested down to which a job makes do with less CPU or memory",
-		"own choice; Synergy's is 1")
 	s.Bool(&c.Tune.Idle, "idle",
 		"whether jobs that start also get memory that nobody uses, up to a GPU's part of it for each worker",
 		"own choice: it helps where jobs ask for too little memory and speeds are not told")
-	s.Bool(&c.Tune.Resize, "resize", "whether running jobs get what is left, too", "own choice: a resize may cost time")
-	s.Float(&c.Tune.Gain, "gain", 0, 1e6, "by which speed must grow for that", "own choice")
-	s.Duration(&c.Tune.Left, "left", "how long such a job must have to go", "own choice")
+	s.Gone("price", "patience", "urgency", "knee", "floor", "resize", "gain", "left")
 	return &c
 }
 

@@ -89,7 +89,7 @@ func TestPoliciesThatAreGone(t *testing.T) {
 func TestOptionsThatAreGone(t *testing.T) {
 	for _, name := range []string{
 		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "pollux:floor=1", "pollux:mutations=0.1", "pollux:scaling=linear",
-		"fifo+loan:cost=jobs", "fifo+loan:limit=3", "fifo+loan:borrow=needed", "lyra:gather=false", "pollux:power=-2", "srtf:gain=1", "las:first=1m",
+		"fifo+loan:cost=jobs", "fifo+loan:limit=3", "fifo+loan:borrow=needed", "srsf+menu:price=2", "lyra:gather=false", "pollux:power=-2", "srtf:gain=1", "las:first=1m",
 		"gavel:aware=false", "gittins:window=100",
 	} {
 		if _, err := New(name); err == nil || !strings.Contains(err.Error(), "is gone, because no other value of it was useful") {
