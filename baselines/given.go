@@ -55,7 +55,7 @@ func (n *Needs) Add(other Needs) {
 }
 
 // ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
-var ErrUnfitted = errors.New("this needs a scenario and its training split, which are known only in eval and headroom")
+var ErrUnfitted = errors.New("this needs a scenario and its training split, which are known only in eval")
 
 // Fits returns what the baseline of that name, which is named as in New, needs of Given. It returns the error of New about any
 // other mistake in the name.

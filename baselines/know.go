@@ -99,12 +99,12 @@ func knows(s *option.Set) *knowing {
 	k := &knowing{time: belief.Age, speed: speedTold, seen: seenNothing, by: byUsual, step: time.Minute}
 	option.Choice(s, &k.time, "time", []belief.Kind{belief.Age, belief.History, timeTold, timeTruth},
 		"run times by the age of a job alone; by its user and its number of workers, too; as the scenario tells them; or, as a"+
-			" reference that no cluster has, true ones (in eval and headroom)", "own choice")
+			" reference that no cluster has, true ones (in eval)", "own choice")
 	option.Choice(s, &k.speed, "speed", []knownSpeeds{speedTold, speedNone, speedFit, speedTruth},
 		"speeds as the scenario tells them; none, so that less than asked for is slower and more is no faster; fitted to the"+
-			" measured throughputs; or, as a reference that no cluster has, true ones (in eval and headroom)", "own choice")
+			" measured throughputs; or, as a reference that no cluster has, true ones (in eval)", "own choice")
 	option.Choice(s, &k.seen, "seen", []seenJobs{seenNothing, seenTraining},
-		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval and headroom)"+
+		"from which jobs it has learned before an episode: none, or those of the scenario's training split (in eval)"+
 			"; with speed=fit from the readings of some of its windows; in production, training demands a file of saved"+
 			" beliefs",
 		"own choice")

@@ -32,9 +32,6 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/expectations.md", "clustergym sweep -s", "--updates 1 --seeds 1", "so that it ends soon"},
 	{"docs/expectations.md", "clustergym demo", "", "TestDemo runs it"},
 	{"docs/expectations.md", "clustergym env bench", "--steps 200", "so that it ends soon"},
-	{"docs/headroom.md", "clustergym headroom --scenario embedded-physics-v1", "--windows 1 --effort 2 --wider 0", "it takes minutes; the page shows what one run printed"},
-	{"docs/headroom.md", "clustergym headroom --scenario nopreempt", "", "it needs traces; the page shows what one run printed"},
-	{"docs/headroom.md", "clustergym headroom --map", "", "NAMES stands for scenarios that need traces: TestHeadroomSaysWhatIsLeft"},
 	{"docs/house.md", "go test ./internal/pins", "", "make test runs it, without -update"},
 	{"docs/inference.md", "clustergym-studies demand", "", "the studies have tests of their own: TestDemandFitAndCompare"},
 	{"docs/kubernetes.md", "", "", "cmd/clustergym-kube/e2e runs its walk-through; TestCommandsForClustersAreMarked finds marks at the others"},
@@ -89,6 +86,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/what-if.md", "clustergym", "", "TestThePageOfWhatIf compares what they print"},
 	{"docs/what-if.md", "clustergym-studies starts", "", "it needs traces"},
 	{"examples/README.md", "go run", "", "the tests of the examples run the four programs: make test"},
+	{"studies/headroom.md", "", "", "it takes minutes and needs traces: TestHeadroomSaysWhatIsLeft"},
 	{"studies/README.md", "", "", "make test runs the tests of the studies; make studies builds them"},
 }
 

@@ -39,12 +39,9 @@ func jobText(j *playjob.Job, suites []suite, policies []policy.Policy) ([]byte, 
 // openEvalJob prepares a worker for the job of an evaluation. There is an error if a scenario has other jobs here than where the
 // learner is, for example because a trace differs, or if a policy is another one.
 func (a *app) openEvalJob(text []byte) (work.Compute, error) {
-	j, plan, err := a.parsePlan(text)
+	plan, err := a.parsePlan(text)
 	if err != nil {
 		return nil, err
-	}
-	if plan.Overlap = j.Overlap; j.Search != nil {
-		plan.Keep = func(eval.Case) bool { return false } // as headroom.Measure
 	}
 	player, err := eval.NewPlayer(*plan)
 	if err != nil {
@@ -54,39 +51,36 @@ func (a *app) openEvalJob(text []byte) (work.Compute, error) {
 }
 
 // parsePlan reads the job of an evaluation and returns what to play.
-func (a *app) parsePlan(text []byte) (*playjob.Job, *eval.Plan, error) {
+func (a *app) parsePlan(text []byte) (*eval.Plan, error) {
 	j, scenarios, err := playjob.Parse(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	policies, err := policiesOf(a, j)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var suites []suite
 	for i, s := range scenarios {
 		own, err := openSuite(s, j.Split, j.Suites[i].Windows)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if want := &j.Suites[i]; own.Digest != want.Digest {
-			return nil, nil, fmt.Errorf("scenario %s: its jobs have the digest %s here and %s where the learner is: is it the same trace?",
+			return nil, fmt.Errorf("scenario %s: its jobs have the digest %s here and %s where the learner is: is it the same trace?",
 				want.Scenario, own.Digest, want.Digest)
 		}
 		own.Seeds = j.Suites[i].Seeds
 		suites = append(suites, own)
 	}
 	plan := newPlan(suites, policies)
-	return j, &plan, nil
+	plan.Overlap = j.Overlap
+	return &plan, nil
 }
 
 // policiesOf finds the policies of the job.
-func policiesOf(a *app, j *playjob.Job) (policies []policy.Policy, err error) {
-	if j.Search == nil {
-		policies, err = a.findPolicies(j.Policies, j.Baseline)
-	} else {
-		policies, err = loadAll(a.fitter().Load, j.Policies)
-	}
+func policiesOf(a *app, j *playjob.Job) ([]policy.Policy, error) {
+	policies, err := a.findPolicies(j.Policies, j.Baseline)
 	if err != nil {
 		return nil, err
 	}

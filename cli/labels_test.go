@@ -32,7 +32,6 @@ func TestANameStandsForOnePolicy(t *testing.T) {
 	bundleNamed(t, "prior")
 	bundleNamed(t, "fjf")
 	eval := []string{"eval", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--figures", "none"}
-	headroom := []string{"headroom", "-s", "embedded-small-v1", "--windows", "1", "--seeds", "1", "--rivals"}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -49,7 +48,6 @@ func TestANameStandsForOnePolicy(t *testing.T) {
 		{append(eval, "-p", "x=las,x=fifo"), `two policies have the name "x"`},
 		{[]string{"bench", "--policy", "bundles/sjfskip"}, `another policy has the name "sjfskip"`},
 		{[]string{"bench", "--policy", "bundles/fjf"}, `another policy has the name "fjf"`},
-		{append(headroom, "las,las=fifo"), `two rows have the name "las"`},
 	} {
 		if s := command(t, c.args...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, c.want) || s.out != "" {
 			t.Errorf("%v: exit code %d\n%s%s\nwant %q", c.args, s.code, s.talk, s.out, c.want)

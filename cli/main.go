@@ -70,7 +70,7 @@ versions may add fields, so ignore fields that you do not know. A warning is the
 		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a), newSweepCmd(a), newCompareCmd(a),
 		newEvalCmd(a), newExportCmd(a),
 		newSnapshotCmd(a), newPlanCmd(a), newWhatifCmd(a), newServeCmd(a),
-		newHeadroomCmd(a), newBenchCmd(a), newBeliefsCmd(a), newQuickstartCmd(a), newDemoCmd(a),
+		newBenchCmd(a), newBeliefsCmd(a), newQuickstartCmd(a), newDemoCmd(a),
 		newDoctorCmd(a), newVersionCmd(a), cmdline.NewGenDocs(&a.App),
 	)
 	addLearners(a, root)

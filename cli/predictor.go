@@ -36,8 +36,8 @@ func newPredictorFitCmd(a *app) *cobra.Command {
 		Long: cmdline.Long(`
 Shows the training split to a predictor in order of time, with each job ending as if no job queued, and writes what the
 predictor learned. The file is accepted wherever a predictor is named, and can be stored with a policy. Equal command lines
-write equal bytes. eval and headroom do the same by themselves, on at most the latest 50,000 jobs, for policies with the
-option predictor=fitted.`,
+write equal bytes. eval does the same by itself, on at most the latest 50,000 jobs, for policies with the option
+predictor=fitted.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym predictor fit --scenario venus-contended-v1 --out venus.predictor
   clustergym predictor fit --scenario my.yaml --kind group-median --out - > median.predictor`,

@@ -67,7 +67,7 @@ func TestFittedMistakes(t *testing.T) {
 	const name = "a-srpt:predictor=fitted"
 	trace := file(t, "jobs.csv", jobs)
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
-	const noScenario = `option predictor: this needs a scenario and its training split, which are known only in eval and headroom; otherwise` +
+	const noScenario = `option predictor: this needs a scenario and its training split, which are known only in eval; otherwise` +
 		` want a file`
 	for _, c := range []struct {
 		args []string

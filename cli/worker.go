@@ -109,10 +109,8 @@ func (a *app) openJob(ctx context.Context, training *train.Worker, job []byte) (
 		return work.Compute(compute), err
 	case caseJob:
 		compute, err = a.openEvalJob(text)
-	case searchJob:
-		compute, err = a.openSearchJob(text)
 	default:
-		err = fmt.Errorf("kind %.20q, want %s, %s or %s", kind, trainJob, caseJob, searchJob)
+		err = fmt.Errorf("kind %.20q, want %s or %s", kind, trainJob, caseJob)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open job: %w", err)

@@ -127,9 +127,8 @@ type jobPool struct {
 
 // The kinds of jobs.
 const (
-	trainJob  = "training" // see train.Worker
-	caseJob   = "cases"    // see eval.Player
-	searchJob = "searches" // see headroom.Searcher
+	trainJob = "training" // see train.Worker
+	caseJob  = "cases"    // see eval.Player
 )
 
 // of returns the pool for jobs of a kind.

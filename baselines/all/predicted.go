@@ -45,8 +45,8 @@ func predictor(s *baselines.Settings) func() asrpt.Predictor {
 			p = s.Given.Fitted()
 		}
 		return err
-	}, "who predicts the iterations of a job: forest learns from jobs that end in the episode, fitted is a forest that eval and"+
-		" headroom have trained on the scenario's training split before",
+	}, "who predicts the iterations of a job: forest learns from jobs that end in the episode, fitted is a forest that eval has"+
+		" trained on the scenario's training split before",
 		"A-SRPT: random forest regression; its settings are own choices")
 	return func() asrpt.Predictor { return p }
 }

@@ -48,7 +48,7 @@ func TestFittedMistakes(t *testing.T) {
 	}
 	_, err := baselines.New("a-srpt:predictor=fitted")
 	const want = `policy "a-srpt:predictor=fitted": option predictor: this needs a scenario and its training split, which are known` +
-		` only in eval and headroom; otherwise want a file that clustergym predictor fit wrote`
+		` only in eval; otherwise want a file that clustergym predictor fit wrote`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -17,7 +17,6 @@ type Job struct {
 	Baseline string   `yaml:"baseline,omitempty"`
 	Found    []Policy `yaml:"found"` // what these names stand for
 	Overlap  bool     `yaml:"overlap,omitempty"`
-	Search   *Search  `yaml:"search,omitempty"` // for headroom, where names stand for policies one by one
 }
 
 // Suite identifies the episodes of a scenario.
@@ -33,13 +32,6 @@ type Policy struct {
 	Name   string `yaml:"name"`
 	Digest string `yaml:"sha256,omitempty"`
 	Rule   string `yaml:"rule,omitempty"`
-}
-
-// Search is what a worker must know, in addition to the rest of a Job, to search a window for headroom.
-type Search struct {
-	Effort int      `yaml:"effort"`
-	Wider  int      `yaml:"wider"`
-	Groups []string `yaml:"groups"` // a headroom.Group for each policy
 }
 
 // Text returns the text of the job, which Parse reads. The scenarios are those of its suites.

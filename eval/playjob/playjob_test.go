@@ -18,7 +18,6 @@ func example(t testing.TB) (*playjob.Job, []*scenario.Scenario) {
 		Split: "test", Policies: []string{"fifo", "mine"}, Baseline: "srtf", Overlap: true,
 		Suites: []playjob.Suite{{Scenario: s.Name, Digest: "0f", Windows: []int{3}, Seeds: []uint64{1, 2}}},
 		Found:  []playjob.Policy{{Name: "fifo"}, {Name: "mine", Digest: "1e", Rule: "r"}},
-		Search: &playjob.Search{Effort: 2, Wider: 3, Groups: []string{"same menu", "same menu"}},
 	}, []*scenario.Scenario{s}
 }
 

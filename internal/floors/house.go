@@ -134,7 +134,6 @@ func house() rules {
 			{10, "eval/bench", "the benchmark: its tasks, rivals, file of results and ranking"},
 			{10, "eval/console", "schedules as text"},
 			{10, "eval/figure", "figures for papers"},
-			{10, "eval/headroom", "what any policy could gain: bounds, and a clairvoyant search"},
 			{10, "eval/parquet", "results as columns"},
 			{10, "eval/report", "the HTML page, and where two schedules part"},
 			{10, "eval/whatif", "a snapshot or an event log played on in two ways, and the difference"},

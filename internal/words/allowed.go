@@ -22,7 +22,7 @@ var places = []place{
 	{offer, nil, regexp.MustCompile(`(?i)pool|inference|demand|reclaim|owed|\b(loan|loans|lend|lends|lent)\b`),
 		"the inference pool offers servers to lend"},
 	{offer, []string{
-		"env/cluster/", "env/sim/", "env/inference/", "baselines/loan/", "eval/headroom/volume.go", "cmd/clustergym-kube/",
+		"env/cluster/", "env/sim/", "env/inference/", "baselines/loan/", "studies/headroom/volume.go", "cmd/clustergym-kube/",
 		"docs/inference.md", "docs/snapshots.md", "docs/kubernetes.md", "docs/runbook-kubernetes.md", "docs/concepts.md",
 		"docs/events.md",
 	}, nil, "the same, where pools lend or borrow, and the field of event logs, snapshots and the control ConfigMap"},

@@ -6,7 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/train"
 )
 
 // Main runs the command line with which the process was started, and ends the process.
@@ -20,14 +24,26 @@ func run(ctx context.Context, a cmdline.App, args []string) int {
 // newRootCmd builds the command tree.
 func newRootCmd(a *cmdline.App) *cobra.Command {
 	root := cmdline.NewRoot(a, "clustergym-studies",
-		"Studies behind clustergym: fits, comparisons of predictors and learners, experiments of papers",
+		"Studies behind clustergym: fits, comparisons of predictors and learners, bounds, experiments of papers",
 		`The studies behind clustergym. They fit the parameters of its performance model, compare predictors of inference demand and
-of run times, train standard multi-agent learners, and repeat the experiments of papers next to the papers' figures.
+of run times, train standard multi-agent learners, estimate how much any policy could gain on a scenario, and repeat the
+experiments of papers next to the papers' figures.
 
 Results go to standard output, progress and notes to standard error. --json prints results and errors as JSON. Later versions
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
-		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), cmdline.NewGenDocs(a),
+		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), newHeadroomCmd(a),
+		cmdline.NewGenDocs(a),
 	)
 	return root
+}
+
+// finder returns a finder of policies that also finds those in the folders of training runs.
+func finder() *policy.Finder {
+	return &policy.Finder{Run: func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
+		if _, err := train.ReadRecipe(dir); err != nil {
+			return nil
+		}
+		return func() (*agents.Policy, checkpoints.Provenance, error) { return train.Open(dir, nil) }
+	}}
 }

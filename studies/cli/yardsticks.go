@@ -10,10 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
-	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
@@ -243,13 +241,7 @@ func yardstickPolicy(arg, prior string) (policy.Policy, yardstickRow, error) {
 		return policy.Policy{}, yardstickRow{}, err
 	}
 	row := yardstickRow{Policy: name}
-	finder := policy.Finder{Run: func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
-		if _, err := train.ReadRecipe(dir); err != nil {
-			return nil
-		}
-		return func() (*agents.Policy, checkpoints.Provenance, error) { return train.Open(dir, nil) }
-	}}
-	p, err := finder.Load(arg)
+	p, err := finder().Load(arg)
 	if err != nil {
 		return policy.Policy{}, row, cmdline.Fail(cmdline.CodeUsage, err)
 	}

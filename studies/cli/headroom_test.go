@@ -2,12 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/eval/headroom"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/studies/headroom"
 )
 
 func TestHeadroomSaysWhatIsLeft(t *testing.T) {
@@ -27,15 +28,6 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	}
 	if again := must(t, quick("--look-ahead", "", "--cores", "1")...); again.out != s.out {
 		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
-	}
-	t.Setenv(mainVariable, "1") // for the workers
-	pooled := quick("--look-ahead", "", "--workers", "2")
-	if again := must(t, pooled...); again.out != s.out {
-		t.Errorf("with worker processes\n%s\nwithout\n%s", again.out, s.out)
-	}
-	both := []string{"--json", "--look-ahead", "", "-s", "embedded-small-v1,loaning-small-v1"} // one job after another
-	if with, without := must(t, append(pooled, both...)...), must(t, quick(both...)...); with.out != without.out {
-		t.Errorf("with worker processes\n%s\nwithout\n%s", with.out, without.out)
 	}
 	contains(t, must(t, quick("--prior", "prior", "--look-ahead", "mine=las")...).out, "tuned prior   prior", "look-ahead    mine")
 	contains(t, must(t, quick("--look-ahead", "", "--map", "-s", "embedded-small-v1")...).out,
@@ -87,8 +79,9 @@ func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
 func TestHeadroomFitsPredictors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const fitted = "a-srpt:predictor=fitted:backfill=easy"
-	args := append([]string{"headroom", "--windows", "2", "--effort", "4", "--wider", "0", "--rivals", fitted, "--menu-rivals",
-		"a-srpt:predictor=fitted+menu", "--look-ahead", ""}, smallScenario...)
+	args := []string{"headroom", "--windows", "2", "--effort", "4", "--wider", "0", "--rivals", fitted, "--menu-rivals",
+		"a-srpt:predictor=fitted+menu", "--look-ahead", "",
+		"--scenario", "embedded-small-v1", "--set", "workload.jobs=800", "--set", "window.arrivals=50"}
 	contains(t, must(t, args...).out, "fixed demand  "+fitted, "same menu     a-srpt:predictor=fitted+menu", "search, not deployable")
 	s := command(t, append(args, "--set", "window.train=[]")...)
 	if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "fit policy "+fitted+" on the training split of embedded-small-v1: the scenario has no training split (window.train)") {
@@ -111,7 +104,8 @@ func TestHeadroomRefuses(t *testing.T) {
 		{"no rivals", []string{"-s", "embedded-small-v1", "--rivals", "", "--menu-rivals", ""}, cmdline.CodeUsage, "--rivals"},
 		{"a rival that is not there", []string{"-s", "embedded-small-v1", "--rivals", "fifoo"}, cmdline.CodeUsage, `did you mean "fifo"?`},
 		{"a rival twice", []string{"-s", "embedded-small-v1", "--rivals", "fifo", "--menu-rivals", "fifo"}, cmdline.CodeUsage, "fifo"},
-		{"a folder that is not there", []string{"-s", "embedded-small-v1", "--prior", "./none"}, cmdline.CodeNoRun, "none"},
+		{"a name for two rivals", []string{"-s", "embedded-small-v1", "--rivals", "las,las=fifo"}, cmdline.CodeUsage, `two rows have the name "las"`},
+		{"a folder that is not there", []string{"-s", "embedded-small-v1", "--prior", "./none"}, cmdline.CodeUsage, "none"},
 		{"no such split", []string{"-s", "embedded-small-v1", "--split", "tests"}, cmdline.CodeUsage, "split"},
 	} {
 		if s := command(t, append([]string{"headroom"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
@@ -120,4 +114,14 @@ func TestHeadroomRefuses(t *testing.T) {
 	}
 	contains(t, must(t, "__complete", "headroom", "--menu-rivals", "srtf,").out, "srtf,sjfskip")
 	contains(t, must(t, "__complete", "headroom", "--scenario", "").out, "hetero-venus-v1")
+}
+
+// keys returns the sorted keys of a JSON object.
+func keys(t *testing.T, text string) []string {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(m))
 }

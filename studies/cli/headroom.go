@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/eval/headroom"
-	"github.com/clustergym/clustergym/eval/playjob"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/policy"
+	"github.com/clustergym/clustergym/studies/headroom"
 )
 
 // lookAhead is the policy that simulates each candidate before it decides.
@@ -41,11 +41,10 @@ type headroomOptions struct {
 	wider     int
 	overlap   bool
 	cores     int
-	pool      poolOptions
 	lines     bool
 }
 
-func newHeadroomCmd(a *app) *cobra.Command {
+func newHeadroomCmd(a *cmdline.App) *cobra.Command {
 	var opts headroomOptions
 	cmd := &cobra.Command{
 		Use:   "headroom --scenario S,...",
@@ -64,21 +63,19 @@ begin with the same policy and play as many episodes, so the second plays fewer 
 worse. A difference whose interval lies below 0 means that the usual list lacks something. More --effort and --windows make
 it more certain.
 
-The bounds are strict, but loose under overload. docs/headroom.md explains how to read them. --map prints one line per
+The bounds are strict, but loose under overload. studies/headroom.md explains how to read them. --map prints one line per
 scenario.
 
---workers N starts N processes that play the rivals and search the windows, and --listen lets workers of other machines do so,
-too, as for eval. Results are the same.
-
-Rivals are policies as in eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers if a
-scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds. Rivals
-that fail, for example because estimates are missing that they need, are left out with a note. The command refuses rivals that
-were trained or selected on jobs of the windows, unless --allow-overlap is given. Equal command lines print equal results.`,
-			cmdline.CodeNoRun, cmdline.CodeMismatch),
-		Example: `  clustergym headroom --scenario embedded-physics-v1
-  clustergym headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
-  clustergym headroom --scenario venus-load090-weak-moldable-v1,philly-load150-strong-rigid-v1 --map
-  clustergym headroom --scenario embedded-small-v1 --rivals sjfskip,srtf --menu-rivals mine=runs/mine --json`,
+Rivals are policies as in clustergym eval, which are also fitted as there (predictor=fitted). The default rivals borrow servers
+if a scenario has an inference pool, and learn run times and speeds by themselves (+know:speed=fit) if it tells no speeds.
+Rivals that fail, for example because estimates are missing that they need, are left out with a note. The command refuses
+rivals that were trained or selected on jobs of the windows, unless --allow-overlap is given. Equal command lines print equal
+results.`,
+			cmdline.CodeMismatch),
+		Example: `  clustergym-studies headroom --scenario embedded-physics-v1
+  clustergym-studies headroom --scenario venus-load110-strong-rigid-v1 --windows 4 --effort 100
+  clustergym-studies headroom --scenario venus-load090-weak-moldable-v1,philly-load150-strong-rigid-v1 --map
+  clustergym-studies headroom --scenario embedded-small-v1 --rivals sjfskip,srtf --menu-rivals mine=runs/mine --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runHeadroom(cmd.Context(), a, opts, cmd.Flags().Changed)
@@ -103,7 +100,6 @@ were trained or selected on jobs of the windows, unless --allow-overlap is given
 		"run a second search, with half of --effort, that draws from this many times as many candidates; 0 for none")
 	f.BoolVar(&opts.overlap, "allow-overlap", false, "also play rivals on jobs that they were trained or selected on")
 	f.IntVar(&opts.cores, "cores", 0, "how many windows to process at once, 0 for one per core; does not change the results")
-	flags.Bind(cmd, &opts.pool, words)
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
@@ -151,10 +147,11 @@ func (o *headroomOptions) validate() error {
 	return nil
 }
 
-func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(flag string) bool) error {
+func runHeadroom(ctx context.Context, a *cmdline.App, opts headroomOptions, given func(flag string) bool) error {
 	if err := opts.validate(); err != nil {
 		return err
 	}
+	all.Register()
 	var plans []headroom.Plan
 	for _, name := range opts.scenarios {
 		p, err := opts.plan(a, name, given)
@@ -163,17 +160,9 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 		}
 		plans = append(plans, p)
 	}
-	pool, err := opts.pool.open(ctx, "", a, a.Warn, nil)
-	if err != nil {
-		return err
-	}
-	done := false
-	defer func() { pool.finish(done) }()
+	var err error
 	var reports []*headroom.Report
 	for i, p := range plans {
-		if pool != nil {
-			p.Pools.Cases, p.Pools.Searches = pool.of(caseJob), pool.of(searchJob)
-		}
 		a.Say("%s: %d windows of %s, %d rivals, effort %d", p.Suite.Scenario, len(p.Suite.Windows), opts.split, len(p.Rivals), p.Effort)
 		r, failed := measureHeadroom(ctx, a, p)
 		if err = failed; err != nil {
@@ -192,7 +181,6 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 			}
 		}
 	}
-	done = err == nil
 	switch {
 	case len(reports) == 0:
 		return err
@@ -207,89 +195,100 @@ func runHeadroom(ctx context.Context, a *app, opts headroomOptions, given func(f
 }
 
 // measureHeadroom measures the headroom and shows its progress.
-func measureHeadroom(ctx context.Context, a *app, p headroom.Plan) (*headroom.Report, error) {
+func measureHeadroom(ctx context.Context, a *cmdline.App, p headroom.Plan) (*headroom.Report, error) {
 	cases := len(p.Suite.Windows) * len(p.Suite.Seeds)
 	bar := progress.New(a.Talk, progress.Options{
 		Quiet: a.Quiet, Total: int64(cases * p.Episodes()), Label: "headroom", Unit: "episodes",
 	})
 	defer bar.Finish()
 	p.Progress = func(done, _ int) { bar.Set(int64(done)) }
-	p.Fitting = func(n, of int) { bar.Note(fitting(p.Suite.Scenario, n, of)) }
+	p.Fitting = func(n, of int) {
+		if n < of {
+			bar.Note(fmt.Sprintf("fit on the training split: %d of %d jobs", n, of))
+		} else {
+			bar.Note("")
+		}
+	}
 	r, err := headroom.Measure(ctx, p)
 	return r, unfit(err)
 }
 
 // plan opens one scenario and finds its rivals. The function given reports whether the user set a flag.
-func (o *headroomOptions) plan(a *app, name string, given func(flag string) bool) (headroom.Plan, error) {
-	g, err := o.open(name)
+func (o *headroomOptions) plan(a *cmdline.App, name string, given func(flag string) bool) (headroom.Plan, error) {
+	p := headroom.Plan{Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.cores}
+	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 	if err != nil {
-		return headroom.Plan{}, err
-	}
-	p := headroom.Plan{
-		Suite: g.suite.Suite, Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.cores, Hidden: g.hidden,
-	}
-	var names []string
-	if p.Rivals, names, err = o.findRivals(a, g.suffix, given); err != nil {
 		return p, err
 	}
-	search := playjob.Search{Effort: p.Effort, Wider: p.Wider}
-	played := eval.Plan{Suites: []eval.Suite{g.suite.Suite}, Overlap: o.overlap}
+	if p.Suite, err = o.open(s); err != nil {
+		return p, err
+	}
+	p.Hidden = baselines.Truth{Times: s.Estimates.Kind != trace.Oracle, Speeds: s.Told.Speeds == scenario.Nothing}
+	suffix := "" // of default policies
+	switch {
+	case p.Hidden.Speeds:
+		suffix = baselines.KnowSuffix + ":speed=fit"
+	case !s.Estimated():
+		suffix = baselines.KnowSuffix
+	}
+	if s.Inference.Servers > 0 {
+		suffix += baselines.LoanSuffix
+	}
+	if p.Rivals, err = o.findRivals(suffix, given); err != nil {
+		return p, err
+	}
+	played := eval.Plan{Suites: []eval.Suite{p.Suite}, Overlap: o.overlap}
 	for _, r := range p.Rivals {
 		played.Policies = append(played.Policies, r.Policy)
-		search.Groups = append(search.Groups, string(r.Group))
-	}
-	if o.pool.used() {
-		job := playjob.Job{Split: o.split, Policies: names, Overlap: o.overlap, Search: &search}
-		text, err := jobText(&job, []suite{g.suite}, played.Policies)
-		if err != nil {
-			return p, err
-		}
-		p.Pools = &headroom.Pools{Job: text}
 	}
 	if err := unfit(eval.CheckEstimates(played.Suites, played.Policies)); err != nil {
 		return p, err
 	}
-	return p, a.checkOverlap(&played)
+	return p, checkOverlap(a, &played)
 }
 
-// ground is a scenario to measure.
-type ground struct {
-	suite  suite
-	suffix string          // of default policies there
-	hidden baselines.Truth // what the scenario does not tell
-}
-
-func (o *headroomOptions) open(name string) (g ground, err error) {
-	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
-	if err != nil {
-		return g, err
-	}
+// open opens the windows that the flags select.
+func (o *headroomOptions) open(s *scenario.Scenario) (eval.Suite, error) {
 	src, err := s.Open()
 	if err != nil {
-		return g, err
+		return eval.Suite{}, err
 	}
 	split := scenario.Split(o.split)
-	g.suite.source, g.suite.windows = src, spread(src.Count(split), o.windows)
-	if g.suite.Suite, err = eval.NewSuite(src, split, g.suite.windows); err != nil {
-		return g, err
-	}
+	suite, err := eval.NewSuite(src, split, spread(src.Count(split), o.windows))
 	if o.seeds > 0 {
-		g.suite.Seeds = nil
+		suite.Seeds = nil
 		for i := range o.seeds {
-			g.suite.Seeds = append(g.suite.Seeds, uint64(i+1))
+			suite.Seeds = append(suite.Seeds, uint64(i+1))
 		}
 	}
-	g.hidden = baselines.Truth{Times: s.Estimates.Kind != trace.Oracle, Speeds: s.Told.Speeds == scenario.Nothing}
-	switch {
-	case g.hidden.Speeds:
-		g.suffix = baselines.KnowSuffix + ":speed=fit"
-	case !s.Estimated():
-		g.suffix = baselines.KnowSuffix
+	return suite, err
+}
+
+// unfit makes the error about a policy that cannot play a scenario one of usage.
+func unfit(err error) error {
+	_, unestimated := errors.AsType[*eval.EstimatesError](err)
+	if unestimated || errors.Is(err, eval.ErrNoPast) {
+		return cmdline.Fail(cmdline.CodeUsage, err)
 	}
-	if s.Inference.Servers > 0 {
-		g.suffix += baselines.LoanSuffix
+	return err
+}
+
+// checkOverlap returns an error if the plan plays a policy on jobs that it was trained on. If the plan allows that, or if the
+// training jobs are not known, checkOverlap only reports it.
+func checkOverlap(a *cmdline.App, plan *eval.Plan) error {
+	for i := range plan.Policies {
+		if p := &plan.Policies[i]; p.Trained() && len(p.Training.Seen) == 0 {
+			a.Say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
+		}
 	}
-	return g, nil
+	for _, shared := range plan.Overlaps() {
+		if !plan.Overlap {
+			return cmdline.Fail(cmdline.CodeMismatch,
+				fmt.Errorf("%w: take another split, or --allow-overlap to see how well it knows them", shared))
+		}
+		a.Say("%v", shared)
+	}
+	return nil
 }
 
 // spread returns some of n windows, evenly spaced, or nil for all windows.
@@ -305,11 +304,11 @@ func spread(n, some int) []int {
 }
 
 // findRivals finds the policies in the flags. For a flag that the user did not set, it skips unknown policies, and adds the
-// suffix to the others that do not have it. It also returns the names by which it found them.
-func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag string) bool) ([]headroom.Rival, []string, error) {
-	from := a.fitter()
-	var all []headroom.Rival
-	var names []string // by which they were found
+// suffix to the others that do not have it.
+func (o *headroomOptions) findRivals(suffix string, given func(flag string) bool) ([]headroom.Rival, error) {
+	from := finder()
+	from.Fits = true
+	var rivals []headroom.Rival
 	named := map[string]bool{}
 	for _, list := range []struct {
 		flag  string
@@ -328,14 +327,14 @@ func (o *headroomOptions) findRivals(a *app, suffix string, given func(flag stri
 			}
 			p, err := from.Load(name)
 			if err != nil {
-				return nil, nil, fmt.Errorf("--%s: %w", list.flag, err)
+				return nil, cmdline.Usage("--%s: %w", list.flag, err)
 			}
 			if named[p.Name] || slices.Contains(headroom.Reserved(), p.Name) {
-				return nil, nil, cmdline.Usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
+				return nil, cmdline.Usage("--%s: two rows have the name %q: give one another, with name=%s", list.flag, p.Name, name)
 			}
 			named[p.Name] = true
-			all, names = append(all, headroom.Rival{Policy: *p, Group: list.group}), append(names, name)
+			rivals = append(rivals, headroom.Rival{Policy: *p, Group: list.group})
 		}
 	}
-	return all, names, nil
+	return rivals, nil
 }

@@ -52,7 +52,6 @@ type Plan struct {
 	Hidden  baselines.Truth // what the scenario hides: one rival is also played as if it were told
 	Overlap bool            // as in eval.Plan, for the rivals
 	Workers int             // how many windows or episodes run at a time; 0: GOMAXPROCS
-	Pools   *Pools          // nil to do everything in this process
 	// Progress, if not nil, is called from time to time with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
 	// Fitting, if not nil, is called from time to time while rivals are fitted on the training split, and at the end, with the
@@ -169,9 +168,6 @@ func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error
 	for _, p := range m.plan.Rivals {
 		run.Policies = append(run.Policies, p.Policy)
 	}
-	if m.plan.Pools != nil {
-		run.Pool, run.Job = m.plan.Pools.Cases, m.plan.Pools.Job
-	}
 	results, err := eval.Run(ctx, run, func(p eval.Progress) {
 		m.base = p.Done
 		m.tell(-1, 0)
@@ -212,42 +208,14 @@ func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error
 func (m *measuring) windows(ctx context.Context, r *Report, rivals, told []eval.Result) ([]eval.Result, error) {
 	m.base, m.done = len(m.cases)*len(m.plan.Rivals), make([]int, len(m.cases))
 	r.Cases = make([]Window, len(m.cases))
-	out, found := make([][]eval.Result, len(m.cases)), make([]*searched, len(m.cases))
-	if m.plan.Pools != nil {
-		var err error
-		if found, err = m.elsewhere(ctx); err != nil {
-			return nil, fmt.Errorf("measure %s: %w", m.plan.Suite.Scenario, err)
-		}
-	}
-	err := m.each(m.plan.Workers, &m.plan.Suite, func(i int) (err error) {
-		if found[i] == nil {
-			found[i], err = m.searched(ctx, i)
-		}
-		if err == nil {
-			out[i] = m.window(i, &r.Cases[i], found[i], rivals, told)
-			m.tell(i, m.plan.searched())
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(out...), nil
-}
-
-// each calls do for every case, with several workers at a time (0: GOMAXPROCS), and returns the error of the first case that has
-// one.
-func (m *measuring) each(workers int, suite *eval.Suite, do func(i int) error) error {
-	errs := make([]error, len(m.cases))
+	out, errs := make([][]eval.Result, len(m.cases)), make([]error, len(m.cases))
 	queue := make(chan int)
 	var group sync.WaitGroup
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := cmp.Or(m.plan.Workers, runtime.GOMAXPROCS(0))
 	for range min(workers, len(m.cases)) {
 		group.Go(func() {
 			for i := range queue {
-				errs[i] = do(i)
+				out[i], errs[i] = m.window(ctx, i, &r.Cases[i], rivals, told)
 			}
 		})
 	}
@@ -258,16 +226,28 @@ func (m *measuring) each(workers int, suite *eval.Suite, do func(i int) error) e
 	group.Wait()
 	for i, err := range errs {
 		if err != nil {
-			c := m.cases[i]
-			return fmt.Errorf("measure %s %s, seed %d: %w", suite.Scenario, suite.Windows[c.window].Name, c.seed, err)
+			c, suite := m.cases[i], &m.plan.Suite
+			return nil, fmt.Errorf("measure %s %s, seed %d: %w", suite.Scenario, suite.Windows[c.window].Name, c.seed, err)
 		}
 	}
-	return nil
+	return slices.Concat(out...), nil
 }
 
-// window compares what was found in one window under one seed with the rivals.
-func (m *measuring) window(i int, w *Window, s *searched, rivals, told []eval.Result) (out []eval.Result) {
-	c, suite, bounds, found := m.cases[i], &m.plan.Suite, &s.Bounds, &s.Found
+// window computes the bounds of a window under a seed, searches it, and compares what it finds with the rivals.
+func (m *measuring) window(ctx context.Context, i int, w *Window, rivals, told []eval.Result) (out []eval.Result, err error) {
+	c, suite := m.cases[i], &m.plan.Suite
+	start, err := suite.Windows[c.window].Episode(c.seed)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := newBounds(&start)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.search(ctx, i, &start)
+	if err != nil {
+		return nil, err
+	}
 	*w = Window{Window: suite.Windows[c.window].Name, Seed: c.seed, Jobs: found.Metrics.Jobs, Bounds: *bounds, Found: *found}
 	which := eval.Case{Scenario: suite.Scenario, Split: suite.Split, Window: w.Window, Seed: c.seed}
 	best := func(best *eval.Result, of []eval.Result) *eval.Result {
@@ -297,7 +277,8 @@ func (m *measuring) window(i int, w *Window, s *searched, rivals, told []eval.Re
 		achieved(wide, found.Wider.Metrics)
 	}
 	add(bound, eval.Metrics{Jobs: found.Metrics.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan})
-	return out
+	m.tell(i, m.plan.searched())
+	return out, nil
 }
 
 // search begins with all rivals except those that simulate futures themselves, which would take the time of many episodes.
