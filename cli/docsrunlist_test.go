@@ -87,6 +87,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/what-if.md", "clustergym-studies starts", "", "it needs traces"},
 	{"examples/README.md", "go run", "", "the tests of the examples run the four programs: make test"},
 	{"studies/headroom.md", "", "", "it takes minutes and needs traces: TestHeadroomSaysWhatIsLeft"},
+	{"studies/training-runs.md", "", "", "it shows runs of its own: TestCompareShowsRuns"},
 	{"studies/README.md", "", "", "make test runs the tests of the studies; make studies builds them"},
 }
 

@@ -53,7 +53,6 @@ func TestPrintedCommandsRun(t *testing.T) {
 			p.follow(must(t, "train", "--resume", "--dir", "runs/a=b"), cmdline.CodeOK, "evaluate:", "export:")
 			fresh := slices.Concat([]string{"train", "--dir", "runs/fifo"}, smallTraining, c.train)
 			p.follow(must(t, fresh...), cmdline.CodeOK, "evaluate:", "export:")
-			p.follow(must(t, "compare", "runs/fifo", "runs/a=b"), cmdline.CodeOK, "clustergym eval")
 			sweep := slices.Concat([]string{"sweep", "--dir", "sweep", "--vary", "train.rate=1e-3", "--seeds", "1"}, smallTraining, c.train)
 			p.follow(commandWith(cancelled, "", sweep...), cmdline.CodeInterrupted, "go on with clustergym sweep --dir")
 			p.follow(must(t, sweep...), cmdline.CodeOK, "evaluate:", "export:")
@@ -113,7 +112,6 @@ func TestARunWhoseRewardIsElsewhere(t *testing.T) {
 	}
 	p := printed{t: t}
 	p.follow(must(t, "export", "--run", "runs/one"), cmdline.CodeOK, "try it:", "serve:")
-	p.follow(must(t, "compare", "runs/one"), cmdline.CodeOK, "relative to the prior's")
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
 	must(t, "plan", "--snapshot", snapshot, "--policy", "runs/one", "--job", "bert-large")
 	must(t, "whatif", "--snapshot", snapshot, "--policy", "runs/one")

@@ -20,7 +20,6 @@ import (
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
-	"github.com/clustergym/clustergym/train/compare"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -99,10 +98,10 @@ type trained struct {
 	Of       int            `json:"of"`
 	Stopped  bool           `json:"stopped"` // stopped before the last update
 	Last     *train.Metrics `json:"last,omitempty"`
-	Kept     *compare.Best  `json:"kept,omitempty"` // by validation; nil before the first
+	Kept     *train.Best    `json:"kept,omitempty"` // by validation; nil before the first
 	Why      string         `json:"why,omitempty"`  // the run keeps nothing better than its prior, and what to try
 	again    []string       // flags of eval for the scenarios; nil if no flags name them
-	run      *compare.Run
+	run      *train.Folder
 }
 
 func runTrain(ctx context.Context, a *app, opts *trainOptions, _ []string) error {
@@ -185,7 +184,7 @@ func trainRun(ctx context.Context, a *app, opts *trainOptions) (*trained, error)
 	if err != nil {
 		return nil, err
 	}
-	if result.run, err = compare.Read(result.Dir); err != nil {
+	if result.run, err = train.ReadFolder(result.Dir); err != nil {
 		return nil, err
 	}
 	result.Kept, result.Why = result.run.Best(), whyNothing(result.run)

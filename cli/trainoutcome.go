@@ -5,11 +5,10 @@ import (
 	"math"
 
 	"github.com/clustergym/clustergym/train"
-	"github.com/clustergym/clustergym/train/compare"
 )
 
 // keptText says which weights a run keeps, and how they did on validation windows; "" before the first validation.
-func keptText(r *compare.Run) string {
+func keptText(r *train.Folder) string {
 	best, what := r.Best(), comparedIn(r)
 	switch {
 	case best == nil && r.Finished():
@@ -22,13 +21,19 @@ func keptText(r *compare.Run) string {
 		return fmt.Sprintf("keeps the policy of --from, validation %.3f of the prior's %s", best.JCT, what)
 	}
 	text := fmt.Sprintf("keeps update %d, validation %.3f of the prior's %s", best.Update, best.JCT, what)
-	if _, y := r.Curve(); y[len(y)-1] != best.JCT {
-		text += fmt.Sprintf("; the last was %.3f", y[len(y)-1])
+	last := best.JCT
+	for i := range r.Metrics {
+		if v := r.Metrics[i].Validation; v != nil {
+			last = *v
+		}
+	}
+	if last != best.JCT {
+		text += fmt.Sprintf("; the last was %.3f", last)
 	}
 	return text
 }
 
-func comparedIn(r *compare.Run) string {
+func comparedIn(r *train.Folder) string {
 	what, _ := train.Compared(r.Recipe.Train.Reward)
 	return what
 }
@@ -63,7 +68,7 @@ func lessonsOf(metrics []train.Metrics) (l lessons) {
 
 // whyNothing says why the weights of a run are no better than its prior, as far as its metrics tell, and what to try. It returns
 // "" if they are better, or before the first validation.
-func whyNothing(r *compare.Run) string {
+func whyNothing(r *train.Folder) string {
 	if best := r.Best(); best == nil || best.JCT < 1 {
 		return ""
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/train"
-	"github.com/clustergym/clustergym/train/compare"
 )
 
 // TestTrainSaysWhatItKeepsAndWhy checks what train says of the weights that a run keeps, which are not always the last, and why these
@@ -46,7 +45,7 @@ func TestTrainSaysWhatItKeepsAndWhy(t *testing.T) {
 		{"draws that cost", "", false, with(func(m *train.Metrics) { m.Relative, m.Departs = 1.1, .25 }), "keeps its prior's", "its own decisions, 25 % of all"},
 		{"draws that stopped", "", false, with(func(m *train.Metrics) { m.Relative = 1 }), "keeps its prior's", "no longer departs"},
 	} {
-		r := &compare.Run{Recipe: &train.Recipe{Train: train.DefaultConfig()}, Metrics: c.metrics}
+		r := &train.Folder{Recipe: &train.Recipe{Train: train.DefaultConfig()}, Metrics: c.metrics}
 		r.Recipe.Train.Reward, r.Recipe.Train.Updates = c.reward, 2
 		if c.from {
 			r.Recipe.From = &train.Beginning{}

@@ -114,7 +114,7 @@ type Config struct {
 	// Every is the number of updates between validations, which also store a checkpoint. The last update is always validated and
 	// stored.
 	Every int `yaml:"every"`
-	// Patience ends the run after that many validations in a row without better weights; see EndsEarly. 0 never does.
+	// Patience ends the run after that many validations in a row without better weights; see endsEarly. 0 never does.
 	Patience int `yaml:"patience,omitempty"`
 	// Validation is the number of validation windows to play in each scenario.
 	Validation int `yaml:"validation"`

@@ -1,11 +1,11 @@
 package train
 
-// EndsEarly reports whether the run has ended after an update because of Config.Patience: best is the update after which the team
+// endsEarly reports whether the run has ended after an update because of Config.Patience: best is the update after which the team
 // had the best weights so far. Without Patience no run ends early.
 //
 // What counts are the validations since best, and of these only those in the last part of the run: a curriculum plays other
 // workloads first, draws learn what labels cannot teach, and an extension was asked for.
-func (c *Config) EndsEarly(update, best int) bool {
+func (c *Config) endsEarly(update, best int) bool {
 	if c.Patience == 0 {
 		return false
 	}

@@ -36,7 +36,7 @@ func TestEndsEarly(t *testing.T) {
 		if c.change != nil {
 			c.change(&cfg)
 		}
-		if got := cfg.EndsEarly(c.update, c.best); got != c.want {
+		if got := cfg.endsEarly(c.update, c.best); got != c.want {
 			t.Errorf("%s: after update %d, best after %d: %v, want %v", c.name, c.update, c.best, got, c.want)
 		}
 	}

@@ -80,7 +80,7 @@ func Run(ctx context.Context, cfg Config, opt Options) (policy *agents.Policy, s
 		return nil, false, fmt.Errorf("train: %w", err)
 	}
 	defer r.close()
-	for r.update < cfg.Updates && !r.cfg.EndsEarly(r.update, r.topUpdate) {
+	for r.update < cfg.Updates && !r.cfg.endsEarly(r.update, r.topUpdate) {
 		select {
 		case <-opt.Stop:
 			return r.best(), true, r.save()

@@ -130,7 +130,6 @@ func house() rules {
 			{9, "serve/history", "the jobs of a cluster, from the snapshots in decision logs"},
 
 			{10, "serve/decide/decidetest", "tests: policies that answer, fail or are late"},
-			{10, "train/compare", "training runs side by side, from what their folders tell"},
 			{10, "eval/bench", "the benchmark: its tasks, rivals, file of results and ranking"},
 			{10, "eval/console", "schedules as text"},
 			{10, "eval/figure", "figures for papers"},

@@ -3,6 +3,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,13 +21,21 @@ func Main() { cmdline.Main(run) }
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, a cmdline.App, args []string) int {
-	return a.Run(ctx, newRootCmd(&a), args, nil)
+	return a.Run(ctx, newRootCmd(&a), args, exitCode)
+}
+
+// exitCode returns the exit code for an error of the libraries.
+func exitCode(err error) int {
+	if errors.Is(err, checkpoints.ErrNone) {
+		return cmdline.CodeNoRun
+	}
+	return cmdline.CodeError
 }
 
 // newRootCmd builds the command tree.
 func newRootCmd(a *cmdline.App) *cobra.Command {
 	root := cmdline.NewRoot(a, "clustergym-studies",
-		"Studies behind clustergym: fits, comparisons of predictors and learners, bounds, experiments of papers",
+		"Studies behind clustergym: fits, comparisons of predictors and learners, bounds, comparisons of runs, experiments of papers",
 		`The studies behind clustergym. They fit the parameters of its performance model, compare predictors of inference demand and
 of run times, train standard multi-agent learners, estimate how much any policy could gain on a scenario, and repeat the
 experiments of papers next to the papers' figures.
@@ -33,7 +44,7 @@ Results go to standard output, progress and notes to standard error. --json prin
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
 		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), newHeadroomCmd(a),
-		cmdline.NewGenDocs(a),
+		newCompareCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }
@@ -47,3 +58,18 @@ func finder() *policy.Finder {
 		return func() (*agents.Policy, checkpoints.Provenance, error) { return train.Open(dir, nil) }
 	}}
 }
+
+// commandLine returns a command line of clustergym, as a shell reads it.
+func commandLine(words ...string) string {
+	quoted := []string{"clustergym"}
+	for _, word := range words {
+		if !plainWord.MatchString(word) {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		quoted = append(quoted, word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// plainWord matches words that no shell changes.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./,:=+@%-]+$`)

@@ -33,7 +33,7 @@ type Row struct {
 	Updates  int               `json:"updates"`  // number of finished updates
 	Of       int               `json:"of"`
 	Finished bool              `json:"finished"`
-	Best     *Best             `json:"best,omitempty"`    // nil before the first validation
+	Best     *train.Best       `json:"best,omitempty"`    // nil before the first validation
 	Last     *train.Metrics    `json:"last,omitempty"`    // nil before the first update
 	Seconds  *float64          `json:"seconds,omitempty"` // nil if unknown
 	// Other lists the reasons for which validation figures of the run cannot be compared with those of the first run.

@@ -16,79 +16,22 @@ import (
 	"github.com/clustergym/clustergym/train"
 )
 
-// Run is what the folder of a run tells.
+// Run is a training run with what its folder tells.
 type Run struct {
+	*train.Folder
 	Dir     string
-	Recipe  *train.Recipe
-	Metrics []train.Metrics // one for each finished update
-	Seconds *float64        // wall-clock time that the run took so far; nil if the folder does not say
+	Seconds *float64 // wall-clock time that the run took so far; nil if the folder does not say
 }
 
 // Read reads the folder of a run, which may be in progress. The error wraps checkpoints.ErrNone if dir contains no run.
 func Read(dir string) (*Run, error) {
-	r := &Run{Dir: dir}
-	var err error
-	if r.Recipe, err = train.ReadRecipe(dir); err != nil {
+	folder, err := train.ReadFolder(dir)
+	if err != nil {
 		return nil, err
 	}
-	if r.Metrics, err = train.ReadMetrics(dir); err != nil {
-		return nil, err
-	}
+	r := &Run{Folder: folder, Dir: dir}
 	r.Seconds, err = seconds(dir)
 	return r, err
-}
-
-// Finished reports whether the run has made all its updates, or ended early by its setting patience.
-func (r *Run) Finished() bool {
-	n, best := len(r.Metrics), 0
-	if b := r.Best(); b != nil {
-		best = b.Update
-	}
-	return n >= r.Recipe.Train.Updates || r.Recipe.Train.EndsEarly(n, best)
-}
-
-// Best is the policy that a run keeps: the one that did best on its validation windows so far.
-type Best struct {
-	JCT    float64 `json:"validation"` // relative to the prior's
-	Margin float64 `json:"margin"`
-	Update int     `json:"update"` // after which it had these weights; 0 for the prior, and for the policy that the run began with
-}
-
-// Best returns the policy that the run keeps, nil before the first validation.
-func (r *Run) Best() *Best {
-	var best *Best
-	for i := range r.Metrics {
-		m := &r.Metrics[i]
-		if best == nil && (m.Start != nil || m.Validation != nil) {
-			best = &Best{JCT: 1, Margin: r.Recipe.Train.Margin} // the prior
-		}
-		if m.Start != nil && *m.Start < best.JCT && r.Recipe.From != nil {
-			*best = Best{*m.Start, r.Recipe.From.Margin, 0}
-		}
-		if m.Validation != nil && *m.Validation < best.JCT {
-			*best = Best{*m.Validation, m.Margin, m.Update}
-		}
-	}
-	return best
-}
-
-// Curve returns the validations of the run as points: after which updates, and the relative JCT. The first point is the policy
-// that the run began with, which decides as its prior if it is untrained. A run without validations has no points.
-func (r *Run) Curve() (x, y []float64) {
-	first := 1.0
-	for i := range r.Metrics {
-		m := &r.Metrics[i]
-		if m.Start != nil {
-			first = *m.Start
-		}
-		if m.Validation != nil {
-			x, y = append(x, float64(m.Update)), append(y, *m.Validation)
-		}
-	}
-	if x == nil {
-		return nil, nil
-	}
-	return append([]float64{0}, x...), append([]float64{first}, y...)
 }
 
 // settings returns the settings of the run as text, in the order of train.Config.
