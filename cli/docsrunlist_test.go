@@ -29,7 +29,6 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/expectations.md", "clustergym eval --parquet", "--windows 2 --seeds 1", "so that it ends soon"},
 	{"docs/expectations.md", "clustergym train -s embedded-small-v1", "--updates 1", "so that it ends soon"},
 	{"docs/expectations.md", "clustergym train --config", "--updates 1", "so that it ends soon"},
-	{"docs/expectations.md", "clustergym sweep -s", "--updates 1 --seeds 1", "so that it ends soon"},
 	{"docs/expectations.md", "clustergym demo", "", "TestDemo runs it"},
 	{"docs/expectations.md", "clustergym env bench", "--steps 200", "so that it ends soon"},
 	{"docs/house.md", "go test ./internal/pins", "", "make test runs it, without -update"},
@@ -81,13 +80,12 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"docs/training.md", "clustergym eval", "--windows 1 --seeds 1", "so that it ends soon"},
 	{"docs/training.md", "clustergym eval --scenario embedded-physics-v1", "", "it plays the runs of three seeds, which take an hour to train"},
 	{"docs/training.md", "clustergym train --resume", "--updates 2", "the run of the test has one update"},
-	{"docs/training.md", "clustergym sweep", "--updates 1 --halving 0 --set train.windows=1 --set train.validation=1", "it takes minutes"},
 	{"docs/training.md", "python3 internal/tbevent", "", "TestReadBack reads event files in the same way"},
 	{"docs/what-if.md", "clustergym", "", "TestThePageOfWhatIf compares what they print"},
 	{"docs/what-if.md", "clustergym-studies starts", "", "it needs traces"},
 	{"examples/README.md", "go run", "", "the tests of the examples run the four programs: make test"},
 	{"studies/headroom.md", "", "", "it takes minutes and needs traces: TestHeadroomSaysWhatIsLeft"},
-	{"studies/training-runs.md", "", "", "it shows runs of its own: TestCompareShowsRuns"},
+	{"studies/training-runs.md", "", "", "it shows runs of its own: TestCompareShowsRuns, TestSweepTellsWhatToDo"},
 	{"studies/README.md", "", "", "make test runs the tests of the studies; make studies builds them"},
 }
 

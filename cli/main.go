@@ -67,7 +67,7 @@ versions may add fields, so ignore fields that you do not know. A warning is the
 	root.SetVersionTemplate("clustergym {{.Version}}\n")
 	root.AddCommand(
 		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
-		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a), newSweepCmd(a),
+		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a),
 		newEvalCmd(a), newExportCmd(a),
 		newSnapshotCmd(a), newPlanCmd(a), newWhatifCmd(a), newServeCmd(a),
 		newBenchCmd(a), newBeliefsCmd(a), newQuickstartCmd(a), newDemoCmd(a),

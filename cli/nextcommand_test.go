@@ -20,3 +20,13 @@ func TestCalledAs(t *testing.T) {
 		}
 	}
 }
+
+func TestQuote(t *testing.T) {
+	for word, want := range map[string]string{
+		"runs/a-s1,b:c=d": "runs/a-s1,b:c=d", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'",
+	} {
+		if got := quote(word); got != want {
+			t.Errorf("quote(%q) = %s, want %s", word, got, want)
+		}
+	}
+}

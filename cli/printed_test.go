@@ -53,9 +53,6 @@ func TestPrintedCommandsRun(t *testing.T) {
 			p.follow(must(t, "train", "--resume", "--dir", "runs/a=b"), cmdline.CodeOK, "evaluate:", "export:")
 			fresh := slices.Concat([]string{"train", "--dir", "runs/fifo"}, smallTraining, c.train)
 			p.follow(must(t, fresh...), cmdline.CodeOK, "evaluate:", "export:")
-			sweep := slices.Concat([]string{"sweep", "--dir", "sweep", "--vary", "train.rate=1e-3", "--seeds", "1"}, smallTraining, c.train)
-			p.follow(commandWith(cancelled, "", sweep...), cmdline.CodeInterrupted, "go on with clustergym sweep --dir")
-			p.follow(must(t, sweep...), cmdline.CodeOK, "evaluate:", "export:")
 			contains(t, p.all.String(), append(c.want, "try it:", "serve:")...)
 			if card := read(t, "runs/a=b/policy/README.md"); strings.Contains(card, "--beliefs") != slices.Contains(c.train, learnsAll) {
 				t.Errorf("the card says of beliefs\n%s", card)
@@ -130,7 +127,7 @@ type printed struct {
 }
 
 // aCommand matches a command line of the program in its output, up to the end of the line.
-var aCommand = regexp.MustCompile(`(?m)(?:^|[ \t])(clustergym [a-z]+ -[^\n]*|clustergym (?:beliefs|sweep|env play) [^\n]*)$`)
+var aCommand = regexp.MustCompile(`(?m)(?:^|[ \t])(clustergym [a-z]+ -[^\n]*|clustergym (?:beliefs|env play) [^\n]*)$`)
 
 // follow checks the exit code of a command and that it printed some texts, or that a command which it printed did, and runs the
 // commands that it printed.

@@ -81,9 +81,6 @@ func all(t testing.TB) map[string]*Figure {
 	f, err = Curves("mean JCT", []Line{{"a", []float64{0, 1, 2}, []float64{1.2, .9, .8}}},
 		[]Line{{"a", []float64{0, 2}, []float64{1.1, .85}}, {"b", []float64{1}, []float64{1}}})
 	keep("curves", f, err)
-	f, err = Search("mean JCT", []Line{{names[1], []float64{0, 5, 15, 40}, []float64{1, .97, .95, .94}}, {"b", []float64{0, 40}, []float64{1, .96}}},
-		[]Line{{"c", []float64{0, 5}, []float64{1, 1.05}}, {"d", []float64{0, 5, 15}, []float64{1, .99, 1.01}}}, "stopped at a rung")
-	keep("search", f, err)
 	f, err = Differences(names, []eval.Difference{{Mean: -90, Lo: -120, Hi: -50}, {Mean: 20, Lo: -inf, Hi: inf}}, "s")
 	keep("differences", f, err)
 	f, err = Gantt(fifo, srtf)

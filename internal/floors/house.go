@@ -136,7 +136,6 @@ func house() rules {
 			{10, "eval/parquet", "results as columns"},
 			{10, "eval/report", "the HTML page, and where two schedules part"},
 			{10, "eval/whatif", "a snapshot or an event log played on in two ways, and the difference"},
-			{10, "train/sweep", "searches over settings and seeds, with successive halving"},
 			{10, "serve", "plans over HTTP: tokens, TLS, metrics"},
 
 			{11, "eval/browser", "the simulator for a page in a browser, under limits"},

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/train"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // Main runs the command line with which the process was started, and ends the process.
@@ -26,8 +27,11 @@ func run(ctx context.Context, a cmdline.App, args []string) int {
 
 // exitCode returns the exit code for an error of the libraries.
 func exitCode(err error) int {
-	if errors.Is(err, checkpoints.ErrNone) {
+	switch {
+	case errors.Is(err, checkpoints.ErrNone):
 		return cmdline.CodeNoRun
+	case errors.Is(err, recipe.ErrMismatch), errors.Is(err, train.ErrUnfit):
+		return cmdline.CodeMismatch
 	}
 	return cmdline.CodeError
 }
@@ -35,7 +39,7 @@ func exitCode(err error) int {
 // newRootCmd builds the command tree.
 func newRootCmd(a *cmdline.App) *cobra.Command {
 	root := cmdline.NewRoot(a, "clustergym-studies",
-		"Studies behind clustergym: fits, comparisons of predictors and learners, bounds, comparisons of runs, experiments of papers",
+		"Studies behind clustergym: fits, comparisons of predictors and learners, bounds, sweeps, experiments of papers",
 		`The studies behind clustergym. They fit the parameters of its performance model, compare predictors of inference demand and
 of run times, train standard multi-agent learners, estimate how much any policy could gain on a scenario, and repeat the
 experiments of papers next to the papers' figures.
@@ -44,7 +48,7 @@ Results go to standard output, progress and notes to standard error. --json prin
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
 		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), newHeadroomCmd(a),
-		newCompareCmd(a), cmdline.NewGenDocs(a),
+		newCompareCmd(a), newSweepCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }
@@ -59,9 +63,9 @@ func finder() *policy.Finder {
 	}}
 }
 
-// commandLine returns a command line of clustergym, as a shell reads it.
-func commandLine(words ...string) string {
-	quoted := []string{"clustergym"}
+// commandLine returns a command line of a program, as a shell reads it.
+func commandLine(program string, words ...string) string {
+	quoted := []string{program}
 	for _, word := range words {
 		if !plainWord.MatchString(word) {
 			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

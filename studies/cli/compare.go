@@ -46,7 +46,7 @@ func runCompare(a *cmdline.App, dirs []string, markdown bool) error {
 	if err != nil {
 		return err
 	}
-	c, err := compare.Runs(list, commandLine)
+	c, err := compare.Runs(list, func(words ...string) string { return commandLine("clustergym", words...) })
 	if err != nil {
 		return err
 	}

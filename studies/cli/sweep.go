@@ -19,9 +19,8 @@ import (
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/progress"
-	"github.com/clustergym/clustergym/internal/work"
+	"github.com/clustergym/clustergym/studies/sweep"
 	"github.com/clustergym/clustergym/train"
-	"github.com/clustergym/clustergym/train/sweep"
 )
 
 type sweepOptions struct {
@@ -31,13 +30,12 @@ type sweepOptions struct {
 	dir      string
 	parallel int
 	cores    int
-	pool     poolOptions
 	markdown bool
 
 	numbers []string // settings by flags that are numbers, KEY=VALUE
 }
 
-func newSweepCmd(a *app) *cobra.Command {
+func newSweepCmd(a *cmdline.App) *cobra.Command {
 	var opts sweepOptions
 	cmd := &cobra.Command{
 		Use:   "sweep --scenario S[,S...] --vary train.KEY=VALUE,... --dir D",
@@ -51,25 +49,21 @@ validations.
 
 Every run is an ordinary run in D/runs, for TensorBoard, eval and export. Up to the rung at which it ended it equals the run
 that trains to the end, and train --resume --labels D/labels continues it. All runs share the labels in D/labels: labels are
-computed once for all points that agree in the settings on which labels depend. D/results.csv contains the table, D/sweep.svg
-the validations over updates.
+computed once for all points that agree in the settings on which labels depend. D/results.csv contains the table.
 
---workers N starts N processes that compute the labels and play the episodes of PPO, and --listen lets workers of other
-machines do so, too, as for train. The runs then train one after another.
-
-An interrupt lets the current updates finish and saves them. The same command continues, and so does clustergym sweep --dir D.
-D/sweep.yaml contains what was asked for; another request for the same folder is refused. The same request gives the same table,
-byte for byte, whatever the number of cores and of runs at a time.
+An interrupt lets the current updates finish and saves them. The same command continues, and so does sweep --dir D.
+D/sweep.yaml contains what was asked for; another request for the same folder is refused. The same request gives the same
+table, byte for byte, whatever the number of cores and of runs at a time.
 
 A configuration file has the keys scenario, set, vary, seeds, random, halving, and train with the settings of train. Later
 sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the other flags. Vary any
 setting that clustergym train --help lists, except those by which points are compared: train.prior, train.reward, train.seed,
 train.validation and, with --halving, train.updates and train.every.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
-		Example: `  clustergym sweep --scenario embedded-small-v1 --vary train.rate=1e-3,3e-3 --vary train.size.graph=dynamic,none \
-    --seeds 3 --updates 40 --dir sweeps/first
-  clustergym sweep --dir sweeps/first
-  clustergym sweep --config sweep.yaml --random 27 --halving 3 --dir sweeps/second`,
+		Example: `  clustergym-studies sweep --scenario embedded-small-v1 --vary train.rate=1e-3,3e-3 \
+    --vary train.size.graph=dynamic,none --seeds 3 --updates 40 --dir sweeps/first
+  clustergym-studies sweep --dir sweeps/first
+  clustergym-studies sweep --config sweep.yaml --random 27 --halving 3 --dir sweeps/second`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []struct{ name, key string }{
@@ -98,18 +92,14 @@ train.validation and, with --halving, train.updates and train.every.`,
 	f.StringVar(&opts.dir, "dir", "", "folder of the sweep (default sweeps/SCENARIO)")
 	f.IntVar(&opts.parallel, "parallel", 1, "how many runs to train at a time; does not change the result")
 	f.IntVar(&opts.cores, "cores", 0, "cores to use, 0 for all; does not change the result")
-	flags.Bind(cmd, &opts.pool, words)
 	f.BoolVar(&opts.markdown, "markdown", false, "print the table as Markdown")
 	cmdline.Complete(cmd, "scenario", scenario.Names)
 	return cmd
 }
 
-func runSweep(ctx context.Context, a *app, opts *sweepOptions) error {
+func runSweep(ctx context.Context, a *cmdline.App, opts *sweepOptions) error {
 	if opts.parallel < 1 {
 		return cmdline.Usage("--parallel %d, want 1 or more", opts.parallel)
-	}
-	if opts.parallel > 1 && opts.pool.used() {
-		return cmdline.Usage("--parallel %d: want 1 with workers, who work for one run at a time", opts.parallel)
 	}
 	request, scenarios, err := opts.load()
 	if err != nil {
@@ -134,15 +124,16 @@ func runSweep(ctx context.Context, a *app, opts *sweepOptions) error {
 		return err
 	}
 	out := newSwept(result)
-	out.what, _ = train.Compared(request.Train.Reward)
-	if err := out.write(a); err != nil {
+	if err := a.Write(out.Table, out.WriteCSV); err != nil {
 		return err
 	}
 	return out.print(a, opts.markdown)
 }
 
 // run carries out the plan and shows its progress. The first signal ends the sweep after the updates in progress.
-func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenarios []*scenario.Scenario) (*sweep.Result, error) {
+func (o *sweepOptions) run(
+	ctx context.Context, a *cmdline.App, plan *sweep.Plan, scenarios []*scenario.Scenario,
+) (*sweep.Result, error) {
 	var bar *progress.Bar
 	finish := func() {
 		if bar != nil {
@@ -151,21 +142,9 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 	}
 	defer finish()
 	var last sweep.Progress
-	pool, err := o.pool.open(ctx, o.dir, a, a.Warn, func(s work.Status) {
-		if bar != nil {
-			bar.Note(poolNote("units", s))
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	options := train.Options{Given: eval.Given, Clock: time.Now}
-	if pool != nil {
-		options.Pool = pool.of(trainJob)
-	}
 	result, err := plan.Run(context.WithoutCancel(ctx), sweep.Options{
 		Dir: o.dir, Scenarios: scenarios, Parallel: o.parallel, Workers: o.cores, Stop: ctx.Done(),
-		Train: options,
+		Train: train.Options{Given: eval.Given, Clock: time.Now},
 		Warn: func(err error) {
 			if bar != nil {
 				bar.Clear()
@@ -180,13 +159,16 @@ func (o *sweepOptions) run(ctx context.Context, a *app, plan *sweep.Plan, scenar
 				return
 			}
 			bar.Set(int64(p.Done))
-			bar.Note(fmt.Sprintf("rung %d/%d  %s  %s", p.Rung, len(plan.Rungs), p.Run, note(p.Metrics, plan.Request.Train.Reward)))
+			text := fmt.Sprintf("rung %d/%d  %s", p.Rung, len(plan.Rungs), p.Run)
+			if v := p.Metrics.Validation; v != nil {
+				text += fmt.Sprintf("  validation %.3f", *v)
+			}
+			bar.Note(text)
 		},
 	})
-	pool.finish(err == nil)
 	if errors.Is(err, sweep.ErrStopped) {
 		return nil, cmdline.Fail(cmdline.CodeInterrupted, fmt.Errorf("stopped after %d of %d updates of all runs: "+
-			"go on with %s", last.Done, last.Total, next("sweep", "--dir", o.dir)))
+			"go on with %s", last.Done, last.Total, commandLine("clustergym-studies", "sweep", "--dir", o.dir)))
 	}
 	return result, err
 }
@@ -203,11 +185,18 @@ func planText(p *sweep.Plan) string {
 
 // load returns the request and the scenarios: those of the sweep in --dir, if no flag asks for anything.
 func (o *sweepOptions) load() (r sweep.Request, scenarios []*scenario.Scenario, err error) {
-	own, sets := splitSets(o.scenario.Sets)
+	var own, sets []string // of scenarios, of training
+	for _, set := range o.scenario.Sets {
+		if strings.HasPrefix(set, flags.ScenarioPrefix) {
+			own = append(own, set)
+		} else {
+			sets = append(sets, set)
+		}
+	}
 	if o.dir != "" && o.scenario.Name == "" && o.config == "" && len(o.vary)+len(o.scenario.Sets)+len(o.numbers) == 0 {
 		r, scenarios, err = sweep.Read(o.dir)
 		if errors.Is(err, checkpoints.ErrNone) {
-			err = cmdline.NoRun(fmt.Errorf("%w: name a scenario with --scenario to begin one", err))
+			err = fmt.Errorf("%w: name a scenario with --scenario to begin one", err)
 		}
 		return r, scenarios, err
 	}
@@ -230,4 +219,13 @@ func (o *sweepOptions) load() (r sweep.Request, scenarios []*scenario.Scenario, 
 		scenarios = append(scenarios, s)
 	}
 	return r, scenarios, nil
+}
+
+// trainKeys returns the keys of the settings of training and of scenarios, with what they mean.
+func trainKeys() []string {
+	var keys []string
+	for _, m := range train.Meanings() {
+		keys = append(keys, "train."+m.Key+"\t"+m.Means)
+	}
+	return append(keys, flags.Keys(&scenario.Scenario{}, flags.ScenarioPrefix)...)
 }

@@ -2,24 +2,21 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
-	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
-	"github.com/clustergym/clustergym/train/sweep"
+	"github.com/clustergym/clustergym/studies/sweep"
 )
 
 // swept is the result of sweep.
 type swept struct {
 	*sweep.Result
 
-	Table  string `json:"table"` // file
-	Figure string `json:"figure"`
+	Table  string `json:"table"`  // file
 	Eval   string `json:"eval"`   // command that evaluates the runs of the best point on test windows
 	Export string `json:"export"` // command that exports the best run of the best point
-	what   string // its validations compare
 }
 
 func newSwept(r *sweep.Result) *swept {
@@ -30,52 +27,12 @@ func newSwept(r *sweep.Result) *swept {
 	}
 	words = append(words, "--policies", "prior,"+strings.Join(best.Runs, ","), "--baseline", "prior")
 	return &swept{
-		Result: r, Table: filepath.Join(r.Dir, "results.csv"), Figure: filepath.Join(r.Dir, "sweep.svg"),
-		Eval: next(words...), Export: next("export", "--run", best.BestRun),
+		Result: r, Table: filepath.Join(r.Dir, "results.csv"),
+		Eval: commandLine("clustergym", words...), Export: commandLine("clustergym", "export", "--run", best.BestRun),
 	}
 }
 
-// write writes the table and the figure.
-func (s *swept) write(a *app) error {
-	if err := a.Write(s.Table, s.WriteCSV); err != nil {
-		return err
-	}
-	f, err := s.figure()
-	if err != nil {
-		return err
-	}
-	return a.Write(s.Figure, func(w io.Writer) error { return f.Write(w, "svg") })
-}
-
-// figure draws the validations of all points. Those that ended at the last rung are named, the best first, as far as colours
-// suffice.
-func (s *swept) figure() (*figure.Figure, error) {
-	var named, faint []figure.Line
-	stopped := 0
-	for i := range s.Points {
-		p := &s.Points[i]
-		line := figure.Line{Name: p.Point, X: []float64{0}, Y: []float64{1}} // untrained, a point equals the prior
-		for _, v := range p.Curve {
-			line.X, line.Y = append(line.X, float64(v.Update)), append(line.Y, v.Validation)
-		}
-		ended := p.Rung == len(s.Rungs)
-		if !ended {
-			stopped++
-		}
-		if ended && len(named) < figure.MostNamed {
-			named = append(named, line)
-		} else {
-			faint = append(faint, line)
-		}
-	}
-	others := "others"
-	if stopped == len(faint) {
-		others = "stopped at a rung"
-	}
-	return figure.Search(s.what, named, faint, others)
-}
-
-func (s *swept) print(a *app, markdown bool) error {
+func (s *swept) print(a *cmdline.App, markdown bool) error {
 	switch {
 	case a.JSON:
 		return a.PrintJSON(s)
@@ -84,7 +41,7 @@ func (s *swept) print(a *app, markdown bool) error {
 		return nil
 	}
 	a.Printf("%s\n%s", s.Text(), s.says())
-	a.Printf("table:    %s\nfigure:   %s\nevaluate: %s\nexport:   %s\n", s.Table, s.Figure, s.Eval, s.Export)
+	a.Printf("table:    %s\nevaluate: %s\nexport:   %s\n", s.Table, s.Eval, s.Export)
 	for _, text := range s.doubts() {
 		a.Printf("%s\n", text)
 	}
