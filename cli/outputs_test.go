@@ -28,7 +28,6 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 		"gantt":    append(simulate, "--gantt"),
 		"gen":      {"trace", "gen", "--jobs", "20", "--seed", "7", "--load", "1", "--gpus", "16", "-o"},
 		"import":   {"trace", "import", trace, "-o"},
-		"fit":      {"trace", "fit", trace, "-o"},
 		"record":   {"trace", "record", decisions, "-o"},
 		"beliefs":  {"beliefs", log, "--save"},
 	} {

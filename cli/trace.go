@@ -13,10 +13,10 @@ import (
 )
 
 func newTraceCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("trace", "Describe, convert and generate traces, and fit the generator",
+	return cmdline.NewGroup("trace", "Describe, convert and generate traces",
 		fmt.Sprintf(`Traces are tables of jobs, plain or gzip. How a file begins determines the format: %s.
 If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
-		newTraceStatsCmd(a), newTraceImportCmd(a), newTraceFitCmd(a), newTraceGenCmd(a),
+		newTraceStatsCmd(a), newTraceImportCmd(a), newTraceGenCmd(a),
 		newTraceRecordCmd(a), newTraceFetchCmd(a))
 }
 

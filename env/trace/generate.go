@@ -25,7 +25,7 @@ type template struct {
 // hour 0 of the daily cycle, so the first job arrives a little later; Window moves it to 0. The same parameters, n and seed give
 // the same workload, and a longer draw begins with the jobs of a shorter one.
 func Generate(p Params, n int, seed uint64) (Workload, error) {
-	if err := p.validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		return Workload{}, err
 	}
 	if n < 1 || n > math.MaxInt32 {
@@ -181,7 +181,7 @@ func (s *shapes) fill(j *Job, u *user) {
 	} else {
 		t.size = search(s.cum, pick)
 		d := s.params.class(s.params.Sizes[t.size].Workers)
-		t.log = d.quantile(share)
+		t.log = d.Quantile(share)
 		log = t.log
 		if n == recentTemplates {
 			copy(u.recent, u.recent[1:])

@@ -124,9 +124,9 @@ func TestMixture(t *testing.T) {
 			var sum float64
 			for i := range n {
 				u := (float64(i) + .5) / n
-				x := d.quantile(u)
+				x := d.Quantile(u)
 				sum += math.Exp(x) / n
-				if got := d.cdf(x); math.Abs(got-u) > 1e-6 && x < math.Log(d.Max)-1e-9 {
+				if got := d.CDF(x); math.Abs(got-u) > 1e-6 && x < math.Log(d.Max)-1e-9 {
 					t.Fatalf("class %d: quantile %v has %v below", d.MaxWorkers, u, got)
 				}
 			}

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Params is a model of a workload, from which Generate draws jobs. Fit estimates it from traces.
+// Params is a model of a workload, from which Generate draws jobs. A study fits it to traces.
 type Params struct {
 	Name      string          `yaml:"name"`   // the name of the generated workloads
 	Source    string          `yaml:"source"` // the traces to which it was fitted, with their licence
@@ -121,7 +121,7 @@ func parseParams(b []byte) (Params, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return Params{}, errors.New("parse generator parameters: a second document follows, want one")
 	}
-	return p, p.validate()
+	return p, p.Validate()
 }
 
 // Write writes the parameters as YAML for ReadParams.
@@ -134,8 +134,8 @@ func (p Params) Write(w io.Writer) error {
 	return e.Close()
 }
 
-// validate returns an error about the first field from which no workload can be drawn.
-func (p Params) validate() error {
+// Validate returns an error about the first field from which no workload can be drawn.
+func (p Params) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("generator parameters: %s is %v, want %s", field, value, want)
 	}
@@ -235,7 +235,7 @@ func (p Params) WithLoad(load float64, gpus int) (Params, error) {
 		return Params{}, fmt.Errorf("scale to load %v on %d GPUs: want both above 0", load, gpus)
 	}
 	p.Arrivals.PerDay *= load / p.load(gpus)
-	return p, p.validate()
+	return p, p.Validate()
 }
 
 // class returns the duration class of gangs with the given number of workers.

@@ -85,7 +85,7 @@ func house() rules {
 			{2, "env/belief", "how long jobs are believed to run, and how fast, from jobs that have ended and from measured throughputs"},
 			{2, "env/intake", "clusters as kubectl and Slurm print them"},
 			{2, "env/physics", "the speed of a job under a placement"},
-			{2, "env/trace", "readers, windows, estimates, the generator of workloads and its fit"},
+			{2, "env/trace", "readers, windows, estimates, the generator of workloads"},
 			{2, "env/inference", "what the inference pool needs, foresees and lends"},
 			{2, "eval/explain", "why a decision is as it is"},
 			{2, "baselines/easy", "a reservation for the first job that does not fit"},

@@ -48,7 +48,7 @@ Results go to standard output, progress and notes to standard error. --json prin
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
 		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), newHeadroomCmd(a),
-		newCompareCmd(a), newSweepCmd(a), cmdline.NewGenDocs(a),
+		newCompareCmd(a), newSweepCmd(a), newTraceCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }

@@ -1,4 +1,5 @@
-package trace
+// Package generator fits the parameters from which trace.Generate draws workloads to real traces.
+package generator
 
 import (
 	"cmp"
@@ -8,53 +9,54 @@ import (
 	"strconv"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/trace"
 )
 
-// FitReport reports the data that Fit used and how well the parameters match it.
-type FitReport struct {
+// Report reports the data that Fit used and how well the parameters match it.
+type Report struct {
 	Jobs    int
-	Users   int // distinct users; 0 if no trace has users: Params.Users is then one user without recurrence
+	Users   int // distinct users; 0 if no trace has users: trace.Params.Users is then one user without recurrence
 	Days    float64
-	Classes []ClassFit // one per DurationClass
+	Classes []ClassFit // one for each duration class
 }
 
 // ClassFit compares a duration class with the jobs from which it was fitted.
 type ClassFit struct {
 	MaxWorkers int32
 	Jobs       int
-	Seen       []float64 // seconds at ClassQuantiles, of the jobs
-	Fitted     []float64 // seconds at ClassQuantiles, of the fitted mixture
+	Seen       []float64 // seconds at trace.ClassQuantiles, of the jobs
+	Fitted     []float64 // seconds at trace.ClassQuantiles, of the fitted mixture
 	KS         float64   // Kolmogorov-Smirnov distance between the two distributions
 }
 
 // Fit estimates generator parameters from the pooled jobs of one or more workloads. Traces do not give a time zone, so Fit shifts
 // the daily cycle of each later workload by whole hours to match the earlier ones. Hour 0 is time 0 of the first workload. The
-// arrival rate is the average rate of the workloads; Params.WithLoad changes it. The caller fills Name and Source. Fit returns an
-// error unless each workload has two jobs and a span above 0.
-func Fit(workloads ...Workload) (Params, FitReport, error) {
+// arrival rate is the average rate of the workloads; trace.Params.WithLoad changes it. The caller fills Name and Source. Fit
+// returns an error unless each workload has two jobs and a span above 0.
+func Fit(workloads ...trace.Workload) (trace.Params, Report, error) {
 	var jobs int
 	for _, w := range workloads {
 		jobs += len(w.Jobs)
 		if w.Span() == 0 {
-			return Params{}, FitReport{}, errors.New("fit " + strconv.Quote(w.Name) + ": its jobs span no time")
+			return trace.Params{}, Report{}, errors.New("fit " + strconv.Quote(w.Name) + ": its jobs span no time")
 		}
 	}
 	if jobs == 0 {
-		return Params{}, FitReport{}, errors.New("fit: no workloads")
+		return trace.Params{}, Report{}, errors.New("fit: no workloads")
 	}
-	var p Params
-	rep := FitReport{Jobs: jobs}
+	var p trace.Params
+	rep := Report{Jobs: jobs}
 	p.Arrivals, rep.Days = fitArrivals(workloads)
 	p.Sizes = fitSizes(workloads)
 	p.Durations, rep.Classes = fitDurations(workloads)
 	p.Users, rep.Users = fitUsers(workloads)
-	return p, rep, p.validate()
+	return p, rep, p.Validate()
 }
 
 // fitArrivals fits the arrival rates of all workloads together. It takes the factors of hours and days from the numbers of jobs
 // that arrive in them, and then fits the variation that remains in the gaps between arrivals.
-func fitArrivals(workloads []Workload) (ArrivalParams, float64) {
-	a := ArrivalParams{Hourly: make([]float64, 24)}
+func fitArrivals(workloads []trace.Workload) (trace.ArrivalParams, float64) {
+	a := trace.ArrivalParams{Hourly: make([]float64, 24)}
 	var total, days, dayLogs, dayN, cvs, cvN float64
 	for _, w := range workloads {
 		times := arrivalSeconds(w)
@@ -96,7 +98,7 @@ func fitArrivals(workloads []Workload) (ArrivalParams, float64) {
 }
 
 // arrivalSeconds returns the sorted submit times in seconds from the workload's time 0.
-func arrivalSeconds(w Workload) []float64 {
+func arrivalSeconds(w trace.Workload) []float64 {
 	times := make([]float64, 0, len(w.Jobs))
 	for _, i := range w.Arrivals() {
 		times = append(times, w.Jobs[i].Submit.Seconds())
@@ -134,7 +136,7 @@ func operational(times, hourly, daily []float64) []float64 {
 }
 
 // fitSizes counts gangs by number of workers and GPU share. The CPU and memory of a size are the medians of its jobs.
-func fitSizes(workloads []Workload) []SizeParams {
+func fitSizes(workloads []trace.Workload) []trace.SizeParams {
 	type shape struct{ workers, milli int32 }
 	members := map[shape][]cluster.Amount{}
 	var shapes []shape
@@ -153,7 +155,7 @@ func fitSizes(workloads []Workload) []SizeParams {
 	slices.SortFunc(shapes, func(a, b shape) int {
 		return cmp.Or(cmp.Compare(a.workers, b.workers), cmp.Compare(a.milli, b.milli))
 	})
-	var sizes []SizeParams
+	var sizes []trace.SizeParams
 	for _, s := range shapes {
 		var cpu, mem []int32
 		for _, r := range members[s] {
@@ -161,7 +163,7 @@ func fitSizes(workloads []Workload) []SizeParams {
 		}
 		slices.Sort(cpu)
 		slices.Sort(mem)
-		sizes = append(sizes, SizeParams{
+		sizes = append(sizes, trace.SizeParams{
 			Workers: s.workers, GPUMilli: s.milli, CPUMilli: nearestRank(cpu, .5), MemMiB: nearestRank(mem, .5),
 			Share: round(float64(len(cpu))/total, 5),
 		})
@@ -170,9 +172,9 @@ func fitSizes(workloads []Workload) []SizeParams {
 }
 
 // fitDurations groups gangs by powers of two, merges groups that are too small to fit, and fits a duration class to each.
-func fitDurations(workloads []Workload) ([]DurationClass, []ClassFit) {
+func fitDurations(workloads []trace.Workload) ([]trace.DurationClass, []ClassFit) {
 	const fewest = 100 // jobs in a class, unless there are fewer altogether
-	groups := map[int32][]*Job{}
+	groups := map[int32][]*trace.Job{}
 	var tops []int32
 	for _, w := range workloads {
 		for i := range w.Jobs {
@@ -187,9 +189,9 @@ func fitDurations(workloads []Workload) ([]DurationClass, []ClassFit) {
 		}
 	}
 	slices.Sort(tops)
-	var classes []DurationClass
+	var classes []trace.DurationClass
 	var fits []ClassFit
-	var pending, left []*Job
+	var pending, left []*trace.Job
 	for i, top := range tops {
 		pending = append(pending, groups[top]...)
 		left = left[:0]
@@ -206,8 +208,8 @@ func fitDurations(workloads []Workload) ([]DurationClass, []ClassFit) {
 	return classes, fits
 }
 
-func fitClass(jobs []*Job, top int32) (DurationClass, ClassFit) {
-	d := DurationClass{MaxWorkers: top}
+func fitClass(jobs []*trace.Job, top int32) (trace.DurationClass, ClassFit) {
+	d := trace.DurationClass{MaxWorkers: top}
 	logs := make([]float64, len(jobs))
 	var ends [4]float64
 	for i, j := range jobs {
@@ -217,7 +219,8 @@ func fitClass(jobs []*Job, top int32) (DurationClass, ClassFit) {
 	slices.Sort(logs)
 	n := float64(len(jobs))
 	d.Max = round(math.Exp(logs[len(logs)-1]), 9)
-	d.Passed, d.Failed, d.Killed = round(ends[Passed]/n, 4), round(ends[Failed]/n, 4), round(ends[Killed]/n, 4)
+	d.Passed, d.Failed = round(ends[trace.Passed]/n, 4), round(ends[trace.Failed]/n, 4)
+	d.Killed = round(ends[trace.Killed]/n, 4)
 	parts := 1
 	switch {
 	case len(jobs) >= 150:
@@ -226,15 +229,17 @@ func fitClass(jobs []*Job, top int32) (DurationClass, ClassFit) {
 		parts = 2
 	}
 	for _, m := range fitMixture(logs, parts) {
-		d.Mixture = append(d.Mixture, Lognormal{max(1e-4, round(m.Weight, 4)), round(m.Mu, 4), round(m.Sigma, 4)})
+		d.Mixture = append(d.Mixture, trace.Lognormal{
+			Weight: max(1e-4, round(m.Weight, 4)), Mu: round(m.Mu, 4), Sigma: round(m.Sigma, 4),
+		})
 	}
 	f := ClassFit{MaxWorkers: top, Jobs: len(jobs)}
-	for _, p := range ClassQuantiles() {
+	for _, p := range trace.ClassQuantiles() {
 		f.Seen = append(f.Seen, round(math.Exp(nearestRank(logs, p)), 6))
-		f.Fitted = append(f.Fitted, round(math.Exp(d.quantile(p)), 6))
+		f.Fitted = append(f.Fitted, round(math.Exp(d.Quantile(p)), 6))
 	}
 	for i, x := range logs {
-		c := d.cdf(x)
+		c := d.CDF(x)
 		f.KS = max(f.KS, math.Abs(c-float64(i+1)/n), math.Abs(c-float64(i)/n))
 	}
 	d.Quantiles = f.Seen
@@ -245,4 +250,23 @@ func fitClass(jobs []*Job, top int32) (DurationClass, ClassFit) {
 func round(x float64, digits int) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return r
+}
+
+// nearestRank returns the smallest value in the sorted slice such that at least a fraction p of the values are less than or equal
+// to it.
+func nearestRank[T any](sorted []T, p float64) T {
+	return sorted[min(len(sorted)-1, max(0, int(math.Ceil(p*float64(len(sorted))))-1))]
+}
+
+// gapCV returns the coefficient of variation of the gaps between sorted times, 0 for fewer than three gaps.
+func gapCV(sorted []float64) float64 {
+	if len(sorted) < 3 || sorted[len(sorted)-1] == sorted[0] {
+		return 0
+	}
+	gaps := make([]float64, len(sorted)-1)
+	for i := range gaps {
+		gaps[i] = sorted[i+1] - sorted[i]
+	}
+	mean, sd := meanSD(gaps)
+	return sd / mean
 }

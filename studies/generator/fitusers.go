@@ -1,9 +1,11 @@
-package trace
+package generator
 
 import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/clustergym/clustergym/env/trace"
 )
 
 // A job of a user recurs if one of the user's last recurLook jobs has the same number of workers and the logarithms of the two
@@ -15,13 +17,13 @@ const (
 
 // fitUsers fits how the jobs are distributed over users and how often users repeat a job. It treats users of different workloads
 // as different, even if their names are equal.
-func fitUsers(workloads []Workload) (UserParams, int) {
+func fitUsers(workloads []trace.Workload) (trace.UserParams, int) {
 	type key struct {
 		workload int
 		name     string
 	}
 	counts := map[key]int{}
-	recent := map[key][]*Job{}
+	recent := map[key][]*trace.Job{}
 	var jobs, pairs, same, repeats float64
 	var diffs []float64
 	for k, w := range workloads {
@@ -50,7 +52,7 @@ func fitUsers(workloads []Workload) (UserParams, int) {
 		}
 	}
 	if jobs == 0 {
-		return UserParams{Count: 1}, 0
+		return trace.UserParams{Count: 1}, 0
 	}
 	var ranked []float64
 	for _, c := range counts {
@@ -61,7 +63,7 @@ func fitUsers(workloads []Workload) (UserParams, int) {
 	for _, c := range ranked {
 		meet += (c / jobs) * (c / jobs)
 	}
-	u := UserParams{Count: len(ranked), Zipf: round(fitZipf(ranked), 4), Repeat: round(min(.999, repeats/jobs), 4)}
+	u := trace.UserParams{Count: len(ranked), Zipf: round(fitZipf(ranked), 4), Repeat: round(min(.999, repeats/jobs), 4)}
 	if pairs > 0 && meet < 1 {
 		u.Sticky = round(min(.999, max(0, (same/pairs-meet)/(1-meet))), 4)
 	}
@@ -75,7 +77,7 @@ func fitUsers(workloads []Workload) (UserParams, int) {
 
 // recurrence finds, among a user's recent jobs with the same number of workers, the one with the closest duration. It returns the
 // difference of the logarithms and whether the job counts as a recurrence.
-func recurrence(recent []*Job, j *Job) (float64, bool) {
+func recurrence(recent []*trace.Job, j *trace.Job) (float64, bool) {
 	best := math.Inf(1)
 	for _, r := range recent {
 		if r.Workers == j.Workers {

@@ -1,4 +1,4 @@
-package trace
+package generator
 
 import (
 	"bytes"
@@ -8,42 +8,46 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
-var update = flag.Bool("update", false, "rewrite default.yaml and philly.yaml from the traces")
+var update = flag.Bool("update", false, "rewrite the parameters of env/trace from the traces")
 
-// fitted lists the parameter files embedded in the package and the jobs to which they were fitted.
+// embedded is the folder of the parameter files.
+const embedded = "../../env/trace"
+
+// fitted lists the parameter files embedded in package trace and the jobs to which they were fitted.
 var fitted = []struct {
 	file, name, source string
-	embedded           func() Params
+	embedded           func() trace.Params
 	path               string
-	opt                Options
-	window             WindowSpec
+	opt                trace.Options
+	window             trace.WindowSpec
 }{
 	{
 		"default.yaml", "helios-venus",
 		"Fitted to helios-venus-2020-06: SenseTime Helios, cluster Venus, 10,796 GPU jobs of 2020-05-27 to 2020-06-17. " +
 			"Hu et al., SC 2021; S-Lab-System-Group/HeliosData, CC BY 4.0, as re-packed by DIR-LAB/Gen-Parallel-Workloads.",
-		Default, "helios-venus-2020-06/helios_data_training.csv.gz", Options{Format: Helios}, WindowSpec{},
+		trace.Default, "helios-venus-2020-06/helios_data_training.csv.gz", trace.Options{Format: trace.Helios}, trace.WindowSpec{},
 	},
 	{
 		"philly.yaml", "philly",
 		"Fitted to philly-2017-allstatus from day 48 on: Microsoft Philly, 14,237 GPU jobs of 2017-09-24 to 2017-10-04. " +
 			"Jeon et al., ATC 2019; msr-fiddle/philly-traces, CC BY 4.0, as re-packed by DIR-LAB/Gen-Parallel-Workloads.",
-		Philly, "philly-2017-allstatus/philly_data_training.csv.gz", Options{Format: PhillyAll},
-		WindowSpec{From: 48 * 24 * time.Hour}, // days 45 to 47 have only 114 jobs
+		trace.Philly, "philly-2017-allstatus/philly_data_training.csv.gz", trace.Options{Format: trace.PhillyAll},
+		trace.WindowSpec{From: 48 * 24 * time.Hour}, // days 45 to 47 have only 114 jobs
 	},
 }
 
 // readFitted reads the jobs of one parameter file.
-func readFitted(t *testing.T, i int) Workload {
+func readFitted(t *testing.T, i int) trace.Workload {
 	t.Helper()
-	w, err := Read(filepath.Join(sharedtest.Dir(t), "traces", fitted[i].path), fitted[i].opt)
+	w, err := trace.Read(filepath.Join(sharedtest.Dir(t), "traces", fitted[i].path), fitted[i].opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err = Window(w, fitted[i].window); err != nil {
+	if w, err = trace.Window(w, fitted[i].window); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -71,12 +75,12 @@ func TestCommittedParametersAreTheFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if *update {
-			if err := os.WriteFile(c.file, out.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(embedded, c.file), out.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		want, err := os.ReadFile(c.file)
+		want, err := os.ReadFile(filepath.Join(embedded, c.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,19 +96,19 @@ func TestCommittedParametersAreTheFit(t *testing.T) {
 func TestDrawsResembleTheTrace(t *testing.T) {
 	for i, c := range fitted {
 		w := readFitted(t, i)
-		seen := Describe(w.Jobs)
+		seen := trace.Describe(w.Jobs)
 		for seed := range uint64(3) {
-			g, err := Generate(c.embedded(), len(w.Jobs), seed)
+			g, err := trace.Generate(c.embedded(), len(w.Jobs), seed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			drawn := Describe(g.Jobs)
+			drawn := trace.Describe(g.Jobs)
 			near := func(what string, got, want, factor float64) {
 				if got < want/factor || got > want*factor {
 					t.Errorf("%s, seed %d: %s %v, the trace has %v", c.name, seed, what, got, want)
 				}
 			}
-			near("median seconds", median(drawn).Seconds(), median(seen).Seconds(), 1.5)
+			near("median seconds", drawn.Durations[2].Work.Seconds(), seen.Durations[2].Work.Seconds(), 1.5)
 			near("p90 seconds", drawn.Durations[4].Work.Seconds(), seen.Durations[4].Work.Seconds(), 2)
 			near("GPU-hours", drawn.GPUHours, seen.GPUHours, 2.5)
 			near("days", drawn.Days(), seen.Days(), 2.5)
@@ -126,8 +130,8 @@ func TestDrawsResembleTheTrace(t *testing.T) {
 
 // TestFitFindsWhatWasDrawn checks that fitting a draw of ten thousand jobs returns the parameters of the draw, within tolerances.
 func TestFitFindsWhatWasDrawn(t *testing.T) {
-	p := Default()
-	w, err := Generate(p, 10_000, 3)
+	p := trace.Default()
+	w, err := trace.Generate(p, 10_000, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +148,7 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 		{"repeat", q.Users.Repeat, p.Users.Repeat, .1},
 		{"cv", q.Arrivals.CV, p.Arrivals.CV, .3},
 		{"users", float64(rep.Users), float64(p.Users.Count), 2},
-		{"load of 1000 GPUs", q.load(1000), p.load(1000), .4},
+		{"load of 1000 GPUs", loadOf(t, q), loadOf(t, p), .4},
 	} {
 		if d := c.got - c.want; d < -c.most || d > c.most {
 			t.Errorf("%s: fitted %v, drawn from %v", c.what, c.got, c.want)
@@ -152,14 +156,24 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 	}
 }
 
-// TestFitTurnsClocks checks that Fit gets the same daily cycle from two copies of a trace whose clocks differ by hours as from
-// one copy.
-func TestFitTurnsClocks(t *testing.T) {
-	w, err := Generate(Default(), 5000, 1)
+// loadOf returns the expected load of 1000 GPUs.
+func loadOf(t *testing.T, p trace.Params) float64 {
+	t.Helper()
+	one, err := p.WithLoad(1, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := Workload{Name: "late", Jobs: append([]Job(nil), w.Jobs...)}
+	return p.Arrivals.PerDay / one.Arrivals.PerDay
+}
+
+// TestFitTurnsClocks checks that Fit gets the same daily cycle from two copies of a trace whose clocks differ by hours as from
+// one copy.
+func TestFitTurnsClocks(t *testing.T) {
+	w, err := trace.Generate(trace.Default(), 5000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := trace.Workload{Name: "late", Jobs: append([]trace.Job(nil), w.Jobs...)}
 	for i := range late.Jobs {
 		late.Jobs[i].Submit += 7 * time.Hour
 	}
@@ -182,7 +196,7 @@ func TestFitRefuses(t *testing.T) {
 	if _, _, err := Fit(); err == nil {
 		t.Error("no workloads were fitted")
 	}
-	if _, _, err := Fit(Workload{Name: "one", Jobs: make([]Job, 1)}); err == nil {
+	if _, _, err := Fit(trace.Workload{Name: "one", Jobs: make([]trace.Job, 1)}); err == nil {
 		t.Error("a workload without a span was fitted")
 	}
 }
