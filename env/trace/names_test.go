@@ -32,9 +32,6 @@ func TestNamesThatActOnATerminal(t *testing.T) {
 				t.Errorf("%s %q: error %v", format, name, err)
 			}
 		}
-		if _, err := readMachines(strings.NewReader(openbNodes+name+",32000,262144,0,\n"), "m.csv"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) {
-			t.Errorf("machine %q: error %v", name, err)
-		}
 		if _, err := parseParams([]byte(strings.Replace(tinyParams, "name: tiny", fmt.Sprintf("name: %q", name), 1))); err == nil ||
 			!strings.Contains(err.Error(), fmt.Sprintf("name is %q", name)) {
 			t.Errorf("parameters %q: error %v", name, err)
