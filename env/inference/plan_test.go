@@ -32,7 +32,6 @@ func drawPredictor(t *rapid.T) inference.Predictor {
 		func() inference.Predictor {
 			return inference.NewAutoregressive(inference.AR{Bias: 0.1, Weights: []float64{1.4, -0.7}})
 		},
-		func() inference.Predictor { return inference.NewRecurrent(trained(3, 1)) },
 	}).Draw(t, "predictor")()
 }
 

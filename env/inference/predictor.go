@@ -147,30 +147,3 @@ func (p *oracle) Predict() float64 {
 	}
 	return p.values[min(p.next, len(p.values)-1)]
 }
-
-// recurrent predicts with an LSTM.
-type recurrent struct {
-	net *LSTM
-	history
-}
-
-// NewRecurrent returns the predictor that uses the network n. Until it has observed a whole window, the first sample replaces the
-// missing ones.
-func NewRecurrent(n *LSTM) Predictor {
-	return &recurrent{n, history{keep: LSTMWindow}}
-}
-
-func (p *recurrent) Name() string      { return "lstm" }
-func (p *recurrent) Reset()            { p.reset() }
-func (p *recurrent) Observe(u float64) { p.add(u) }
-
-func (p *recurrent) Predict() float64 {
-	if len(p.u) == 0 {
-		return 0
-	}
-	var window [LSTMWindow]float64
-	for i := range window {
-		window[i] = p.last(LSTMWindow - 1 - i)
-	}
-	return p.net.Predict(window[:])
-}

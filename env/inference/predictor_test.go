@@ -22,7 +22,6 @@ func TestWhatPredictorsSay(t *testing.T) {
 		{inference.NewEWMA(1), []float64{0, 0.1, 0.3, 0.2}},
 		{inference.NewSeasonal(day / 2), []float64{0, 0.1, 0.1, 0.3}},
 		{inference.NewAutoregressive(inference.AR{Bias: 1, Weights: []float64{2, -1}}), []float64{0, 1.1, 1.5, 1.1}},
-		{inference.NewRecurrent(inference.NewLSTM(2, rng.Stream(1))), []float64{0, 0.1, 0.3, 0.2}},
 		{inference.NewOracle(us), us},
 	} {
 		for range 2 { // the second round is after a Reset
@@ -94,11 +93,9 @@ func TestBadFitAR(t *testing.T) {
 
 func TestMistakesPanic(t *testing.T) {
 	for name, f := range map[string]func(){
-		"weight 0":            func() { inference.NewEWMA(0) },
-		"steps of 7 hours":    func() { inference.NewSeasonal(day/24*7 + 1) },
-		"no weights":          func() { inference.NewAutoregressive(inference.AR{}) },
-		"width 0":             func() { inference.NewLSTM(0, rng.Stream(1)) },
-		"a window of nothing": func() { inference.NewLSTM(1, rng.Stream(1)).Predict(nil) },
+		"weight 0":         func() { inference.NewEWMA(0) },
+		"steps of 7 hours": func() { inference.NewSeasonal(day/24*7 + 1) },
+		"no weights":       func() { inference.NewAutoregressive(inference.AR{}) },
 	} {
 		func() {
 			defer func() {

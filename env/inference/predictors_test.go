@@ -1,11 +1,8 @@
 package inference_test
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -18,30 +15,17 @@ const (
 	bar     = 0.001
 )
 
-// shipped returns the predictors, fitted to the training days. It includes the LSTM if the file with its weights exists.
+// shipped returns the predictors, fitted to the training days.
 func shipped(t *testing.T, u inference.Series) []inference.Predictor {
 	t.Helper()
 	ar, err := inference.FitAR(u.Slice(0, train), inference.AROrder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ps := []inference.Predictor{
+	return []inference.Predictor{
 		inference.NewLastValue(), inference.NewEWMA(0.5), inference.NewSeasonal(u.Step), inference.NewAutoregressive(ar),
+		inference.NewOracle(u.Values),
 	}
-	f, err := os.Open("../../studies/demand/released/lstm-v1.safetensors")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		t.Fatal(err)
-	default:
-		defer f.Close()
-		net, err := inference.ReadLSTM(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ps = append(ps, inference.NewRecurrent(net))
-	}
-	return append(ps, inference.NewOracle(u.Values))
 }
 
 // TestPredictors compares the predictors on days to which neither they nor their margins were fitted, and prints the table of
@@ -91,8 +75,7 @@ func TestPredictors(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// replay is a predictor that repeats the stored predictions of another one, so that the network need not be evaluated for each
-// target.
+// replay is a predictor that repeats the stored predictions of another one, so that it need not be asked again for each target.
 type replay struct {
 	name string
 	said []float64

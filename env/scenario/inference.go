@@ -3,9 +3,7 @@ package scenario
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -31,8 +29,7 @@ type Inference struct {
 // generated selects demand drawn from inference.DefaultCycle.
 const generated = "generated"
 
-// Predictor selects how the inference scheduler predicts its demand: one of the constants below, or a file of LSTM weights that
-// ends in .safetensors and is searched for like a trace.
+// Predictor selects how the inference scheduler predicts its demand.
 type Predictor string
 
 // The predictors.
@@ -42,8 +39,6 @@ const (
 	autoregressive Predictor = "ar"       // linear in the last hour, fitted to the first half of the series
 	oracleDemand   Predictor = "oracle"   // the true next value
 )
-
-func (p Predictor) isFile() bool { return strings.HasSuffix(string(p), ".safetensors") }
 
 const (
 	demandStep = 5 * time.Minute // as in Lyra (EuroSys 2023, §6)
@@ -69,8 +64,7 @@ func (f *Inference) validate() error {
 	f.group().validate(&p, "inference")
 	p.want(f.Demand != "", "inference.demand is empty, want a file or %q", generated)
 	all := []Predictor{lastValue, seasonal, autoregressive, oracleDemand}
-	p.want(slices.Contains(all, f.Predictor) || f.Predictor.isFile(),
-		"inference.predictor %q, want one of %q or a file .safetensors", f.Predictor, all)
+	p.want(slices.Contains(all, f.Predictor), "inference.predictor %q, want one of %q", f.Predictor, all)
 	return p.err()
 }
 
@@ -155,30 +149,11 @@ func (s *Scenario) predictor(usage inference.Series, told []float64) (inference.
 		p = inference.NewAutoregressive(model)
 	case seasonal:
 		p = inference.NewSeasonal(usage.Step)
-	case lastValue:
-		p = inference.NewLastValue()
 	default:
-		net, err := s.readLSTM()
-		if err != nil {
-			return nil, 0, err
-		}
-		p = inference.NewRecurrent(net)
+		p = inference.NewLastValue()
 	}
 	margin, err := inference.Calibrate(first, p, inference.DefaultHeadroom, unserved, min(int(day/usage.Step), len(first.Values)/2))
 	return p, margin, err
-}
-
-func (s *Scenario) readLSTM() (*inference.LSTM, error) {
-	path, err := s.find("traces", "inference.predictor", string(s.Inference.Predictor))
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return inference.ReadLSTM(file)
 }
 
 // from returns the demand of an episode, starting at a random step of the cycle.

@@ -1,9 +1,7 @@
 package scenario
 
 import (
-	"bytes"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,24 +66,6 @@ func TestBuiltinPoolsServeTheirDemand(t *testing.T) {
 			t.Errorf("%s: %.4f %% of demand unserved, %.1f of %d servers lent, want at most 0.1 %% and a tenth",
 				name, 100*o.Unserved, o.Lent, n)
 		}
-	}
-}
-
-func TestAnLSTMFromAFile(t *testing.T) {
-	dir := t.TempDir()
-	var b bytes.Buffer
-	if err := inference.WriteLSTM(&b, inference.NewLSTM(4, rng.Stream(1, "lstm"))); err != nil {
-		t.Fatal(err)
-	}
-	file := write(t, dir, "net.safetensors", b.String())
-	sets := []string{"inference.servers=10", "inference.gpus_per_server=1", "inference.predictor="}
-	with := func(p string) cycle { return open(t, sets[0], sets[1], sets[2]+p).demand }
-	if got, want := with(file), with("last"); !slices.Equal(got, want) { // an untrained network predicts the last value
-		t.Error("an untrained network plans other than the last value")
-	}
-	bad := write(t, dir, "bad.safetensors", "x")
-	if _, err := load(t, sets[0], sets[1], sets[2]+bad).Open(); err == nil || !strings.Contains(err.Error(), "read LSTM") {
-		t.Errorf("damaged weights: %v", err)
 	}
 }
 

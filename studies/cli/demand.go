@@ -128,7 +128,7 @@ func runDemandFit(ctx context.Context, a *cmdline.App, opts demandFitOptions) er
 	if report.Epochs == 0 {
 		return fmt.Errorf("nothing trained, nothing written: %w", ctx.Err())
 	}
-	if err := a.Write(opts.out, func(w io.Writer) error { return inference.WriteLSTM(w, n) }); err != nil {
+	if err := a.Write(opts.out, func(w io.Writer) error { return demand.WriteLSTM(w, n) }); err != nil {
 		return err
 	}
 	result := demandFitted{opts.out, opts.series.names, opts.series.draws, opts.series.days, opts.train.Hidden, report}
@@ -145,7 +145,7 @@ func runDemandFit(ctx context.Context, a *cmdline.App, opts demandFitOptions) er
 // demandTrain trains and shows its progress.
 func demandTrain(
 	ctx context.Context, a *cmdline.App, series []inference.Series, c demand.Config,
-) (*inference.LSTM, demand.Report, error) {
+) (*demand.LSTM, demand.Report, error) {
 	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(c.Epochs), Label: "demand", Unit: "epochs"})
 	defer bar.Finish()
 	defer context.AfterFunc(ctx, func() { bar.Note("interrupted: finishing this epoch, a second signal ends at once") })()
@@ -248,7 +248,7 @@ func runDemandCompare(ctx context.Context, a *cmdline.App, opts demandCompareOpt
 }
 
 // compare compares all predictors on one draw of a series.
-func (o *demandCompareOptions) compare(name string, seed uint64, n *inference.LSTM) ([]demand.Row, error) {
+func (o *demandCompareOptions) compare(name string, seed uint64, n *demand.LSTM) ([]demand.Row, error) {
 	u, err := demand.Open(name, seed)
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (o *demandCompareOptions) compare(name string, seed uint64, n *inference.LS
 }
 
 // readLSTM reads weights from a file; without a path it returns the released ones.
-func readLSTM(path string) (*inference.LSTM, error) {
+func readLSTM(path string) (*demand.LSTM, error) {
 	if path == "" {
 		return demand.Released(), nil
 	}
@@ -277,7 +277,7 @@ func readLSTM(path string) (*inference.LSTM, error) {
 		return nil, fmt.Errorf("open weights: %w", err)
 	}
 	defer f.Close()
-	n, err := inference.ReadLSTM(f)
+	n, err := demand.ReadLSTM(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -135,7 +135,7 @@ none: it shows in which settings A-SRPT is best.`+reproduceLong, cmdline.CodeSom
 func usagePredictors() []reproduce.Predictor {
 	return append(reproduce.Predictors(), reproduce.Predictor{
 		Name: "lstm", New: func(_, _ inference.Series) (inference.Predictor, error) {
-			return inference.NewRecurrent(demand.Released()), nil
+			return demand.NewRecurrent(demand.Released()), nil
 		},
 	})
 }

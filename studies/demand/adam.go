@@ -2,8 +2,6 @@ package demand
 
 import (
 	"math"
-
-	"github.com/clustergym/clustergym/env/inference"
 )
 
 // Adam's constants (Kingma and Ba, 2015).
@@ -27,7 +25,7 @@ type adam struct {
 func newAdam(size int) *adam { return &adam{m: make([]float64, size), v: make([]float64, size)} }
 
 // step moves the weights of n against the gradient, after bounding its norm.
-func (a *adam) step(n *inference.LSTM, grad []float64, rate float64) {
+func (a *adam) step(n *LSTM, grad []float64, rate float64) {
 	square := 0.0
 	for _, g := range grad {
 		square += g * g

@@ -25,7 +25,7 @@ const ewmaWeight = 0.5
 
 // Predictors returns the predictors to compare: the last value, the weighted mean, the season, the autoregressive model (fitted
 // to the first steps of usage), the network, and the oracle.
-func Predictors(usage inference.Series, fitted int, n *inference.LSTM) ([]inference.Predictor, error) {
+func Predictors(usage inference.Series, fitted int, n *LSTM) ([]inference.Predictor, error) {
 	if err := checkSplit(usage, fitted); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Predictors(usage inference.Series, fitted int, n *inference.LSTM) ([]infere
 	}
 	return []inference.Predictor{
 		inference.NewLastValue(), inference.NewEWMA(ewmaWeight), inference.NewSeasonal(usage.Step),
-		inference.NewAutoregressive(ar), inference.NewRecurrent(n), inference.NewOracle(usage.Values),
+		inference.NewAutoregressive(ar), NewRecurrent(n), inference.NewOracle(usage.Values),
 	}, nil
 }
 

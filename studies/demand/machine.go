@@ -6,20 +6,19 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/clustergym/clustergym/attention/graph"
-	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/internal/graphop"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // machine computes the mean squared error of a network, and its gradient, on batches of a fixed number of samples. Its graph is
 // the network unrolled over the window, in which every step reads the same weights. It is built once and runs for all batches.
-// All numbers are float64, like those of inference.LSTM. Not safe for concurrent use.
+// All numbers are float64, like those of LSTM. Not safe for concurrent use.
 type machine struct {
 	rows   int
-	window [inference.LSTMWindow]*G.Node // each [B,1], in units of the network
-	target *G.Node                       // [B,1]
-	params []*G.Node                     // in the order of inference.LSTM.Params, without the scale
-	said   G.Value                       // the network's prediction, [B,1]
+	window [LSTMWindow]*G.Node // each [B,1], in units of the network
+	target *G.Node             // [B,1]
+	params []*G.Node           // in the order of LSTM.Params, without the scale
+	said   G.Value             // the network's prediction, [B,1]
 	cost   G.Value
 	vm     G.VM
 }
@@ -40,7 +39,7 @@ func newMachine(width, rows int) (m *machine, err error) {
 	}
 	m.target = node("target", rows, 1)
 	named := map[string]*G.Node{}
-	for _, p := range trained(inference.NewLSTM(width, rng.Stream(0))) {
+	for _, p := range trained(NewLSTM(width, rng.Stream(0))) {
 		named[p.name] = node(p.name, p.shape...)
 		m.params = append(m.params, named[p.name])
 	}
@@ -60,7 +59,7 @@ func newMachine(width, rows int) (m *machine, err error) {
 // unroll adds the layers over all steps, the head and the loss.
 func (m *machine) unroll(named map[string]*G.Node, zero *G.Node) (*G.Node, error) {
 	xs := m.window[:]
-	for k := range inference.LSTMLayers {
+	for k := range LSTMLayers {
 		w := func(part string) *G.Node { return named[fmt.Sprintf("layer%d.%s", k, part)] }
 		h, c := zero, zero
 		outputs := make([]*G.Node, len(xs))
@@ -100,7 +99,7 @@ func (m *machine) close() error { return m.vm.Close() }
 
 // run computes the mean squared error of n, in units of the network, on a batch of exactly as many samples as the machine has
 // rows. It writes the gradient into grad, in the layout of the trained weights one after another.
-func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float64, error) {
+func (m *machine) run(n *LSTM, batch []sample, grad []float64) (float64, error) {
 	if len(batch) != m.rows {
 		return 0, fmt.Errorf("run %d samples on a machine for %d", len(batch), m.rows)
 	}
@@ -112,7 +111,7 @@ func (m *machine) run(n *inference.LSTM, batch []sample, grad []float64) (float6
 		for t, u := range s.window {
 			graphop.Values[float64](m.window[t])[r] = (u - n.Scale[0]) / n.Scale[1]
 		}
-		target[r] = (s.next - s.window[inference.LSTMWindow-1]) / n.Scale[2]
+		target[r] = (s.next - s.window[LSTMWindow-1]) / n.Scale[2]
 	}
 	if err := graphop.RunBack(m.vm, m.params, grad); err != nil {
 		return 0, fmt.Errorf("run demand graph: %w", err)
@@ -128,7 +127,7 @@ type weight struct {
 }
 
 // trained returns the weights that training changes: all except the scale.
-func trained(n *inference.LSTM) []weight {
+func trained(n *LSTM) []weight {
 	var ws []weight
 	for _, p := range n.Params() {
 		if p.Name != "scale" {
@@ -139,7 +138,7 @@ func trained(n *inference.LSTM) []weight {
 }
 
 // size returns how many numbers training changes.
-func size(n *inference.LSTM) int {
+func size(n *LSTM) int {
 	total := 0
 	for _, w := range trained(n) {
 		total += len(w.data)

@@ -6,13 +6,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // drawn returns a network with random numbers, and samples for it.
-func drawn(width, samples int, r *rand.Rand) (*inference.LSTM, []sample) {
-	n := inference.NewLSTM(width, r)
+func drawn(width, samples int, r *rand.Rand) (*LSTM, []sample) {
+	n := NewLSTM(width, r)
 	for _, w := range trained(n) {
 		for i := range w.data {
 			w.data[i] = r.NormFloat64() / 2
@@ -21,11 +20,11 @@ func drawn(width, samples int, r *rand.Rand) (*inference.LSTM, []sample) {
 	n.Scale = []float64{0.4, 0.2, 0.03}
 	batch := make([]sample, samples)
 	for i := range batch {
-		batch[i].window = make([]float64, inference.LSTMWindow)
+		batch[i].window = make([]float64, LSTMWindow)
 		for t := range batch[i].window {
 			batch[i].window[t] = r.Float64()
 		}
-		batch[i].next = batch[i].window[inference.LSTMWindow-1] + 0.05*r.NormFloat64()
+		batch[i].next = batch[i].window[LSTMWindow-1] + 0.05*r.NormFloat64()
 	}
 	return n, batch
 }
@@ -40,7 +39,7 @@ func build(t *testing.T, width, rows int) *machine {
 	return m
 }
 
-func run(t *testing.T, m *machine, n *inference.LSTM, batch []sample, grad []float64) float64 {
+func run(t *testing.T, m *machine, n *LSTM, batch []sample, grad []float64) float64 {
 	t.Helper()
 	loss, err := m.run(n, batch, grad)
 	if err != nil {
@@ -60,7 +59,7 @@ func TestTheGraphPredictsWhatTheNetworkDoes(t *testing.T) {
 				loss := run(t, m, n, batch, make([]float64, size(n)))
 				want := 0.0
 				for i, s := range batch {
-					got := s.window[inference.LSTMWindow-1] + n.Scale[2]*m.said.Data().([]float64)[i]
+					got := s.window[LSTMWindow-1] + n.Scale[2]*m.said.Data().([]float64)[i]
 					if d := math.Abs(got - n.Predict(s.window)); d > 1e-12 {
 						t.Fatalf("sample %d: the graph says %g, the network %g", i, got, n.Predict(s.window))
 					}

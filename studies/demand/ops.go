@@ -11,7 +11,7 @@ import (
 )
 
 // gates adds x·w + h·u + b to the graph: the gates of a step before their nonlinearities, [B,4H], for x [B,in], h [B,H], w
-// [in,4H], u [H,4H] and b [4H]. The four blocks of columns are those of inference.LSTM. They stay in one matrix because Gorgonia
+// [in,4H], u [H,4H] and b [4H]. The four blocks of columns are those of LSTM. They stay in one matrix because Gorgonia
 // treats slices whose bounds agree modulo 256 as identical.
 func gates(x, h, w, u, b *G.Node) (*G.Node, error) {
 	s := product{in: w.Shape()[0], hidden: u.Shape()[0], out: w.Shape()[1]}

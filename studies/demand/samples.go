@@ -20,8 +20,8 @@ func cut(u inference.Series, lo, hi int) []sample {
 	var samples []sample
 	clean := 0 // number of measured values directly before i
 	for i, v := range u.Values[:hi] {
-		if i >= lo && clean >= inference.LSTMWindow && !u.IsFilled(i) {
-			samples = append(samples, sample{u.Values[i-inference.LSTMWindow : i], v})
+		if i >= lo && clean >= LSTMWindow && !u.IsFilled(i) {
+			samples = append(samples, sample{u.Values[i-LSTMWindow : i], v})
 		}
 		if clean++; u.IsFilled(i) {
 			clean = 0
@@ -45,7 +45,7 @@ func split(series []inference.Series, share float64) (learn, judge []sample, err
 	}
 	if len(learn) == 0 || len(judge) == 0 {
 		return nil, nil, fmt.Errorf("%d samples to learn from and %d to judge by, want some of both: "+
-			"a sample is %d measured values in a row", len(learn), len(judge), inference.LSTMWindow+1)
+			"a sample is %d measured values in a row", len(learn), len(judge), LSTMWindow+1)
 	}
 	return learn, judge, nil
 }
@@ -55,7 +55,7 @@ func scaleOf(samples []sample) ([]float64, error) {
 	var usage, change stats.Welford
 	for _, s := range samples {
 		usage.Add(s.next)
-		change.Add(s.next - s.window[inference.LSTMWindow-1])
+		change.Add(s.next - s.window[LSTMWindow-1])
 	}
 	scale := []float64{usage.Mean(), usage.StdDev(), change.StdDev()}
 	if !(scale[1] > 0) || !(scale[2] > 0) {
@@ -66,7 +66,7 @@ func scaleOf(samples []sample) ([]float64, error) {
 }
 
 // meanSquare returns the mean squared error of n, in squared fractions of the pool.
-func meanSquare(n *inference.LSTM, samples []sample) float64 {
+func meanSquare(n *LSTM, samples []sample) float64 {
 	sum := 0.0
 	for _, s := range samples {
 		d := n.Predict(s.window) - s.next

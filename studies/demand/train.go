@@ -76,7 +76,7 @@ type Report struct {
 // best weights so far with Report.Stopped and no error.
 func Train(
 	ctx context.Context, series []inference.Series, cfg Config, progress func(Epoch),
-) (*inference.LSTM, Report, error) {
+) (*LSTM, Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, Report{}, err
 	}
@@ -84,7 +84,7 @@ func Train(
 	if err != nil {
 		return nil, Report{}, fmt.Errorf("train demand: %w", err)
 	}
-	n := inference.NewLSTM(cfg.Hidden, rng.Stream(cfg.Seed, "train demand", "weights"))
+	n := NewLSTM(cfg.Hidden, rng.Stream(cfg.Seed, "train demand", "weights"))
 	if n.Scale, err = scaleOf(learn); err != nil {
 		return nil, Report{}, fmt.Errorf("train demand: %w", err)
 	}
@@ -119,7 +119,7 @@ func Train(
 
 // epoch makes a step for every full batch of the samples, in a newly drawn order, and returns the mean squared error over the
 // batches.
-func (a *adam) epoch(m *machine, n *inference.LSTM, samples []sample, cfg *Config, epoch int) (float64, error) {
+func (a *adam) epoch(m *machine, n *LSTM, samples []sample, cfg *Config, epoch int) (float64, error) {
 	order := rng.Stream(cfg.Seed, "train demand", "order", strconv.Itoa(epoch)).Perm(len(samples))
 	rate := cfg.Rate * (1 - 0.9*float64(epoch-1)/float64(max(cfg.Epochs-1, 1)))
 	batch, grad := make([]sample, cfg.Batch), make([]float64, size(n))
@@ -142,12 +142,12 @@ func (a *adam) epoch(m *machine, n *inference.LSTM, samples []sample, cfg *Confi
 }
 
 // clone copies a network.
-func clone(n *inference.LSTM) *inference.LSTM {
+func clone(n *LSTM) *LSTM {
 	tensors := n.Params()
 	for i := range tensors {
 		tensors[i].Data = append([]float64(nil), tensors[i].Data.([]float64)...)
 	}
-	c, err := inference.LSTMOf(tensors)
+	c, err := LSTMOf(tensors)
 	if err != nil {
 		panic("demand: copy network: " + err.Error())
 	}

@@ -31,7 +31,7 @@ func brief() demand.Config {
 	return c
 }
 
-func fit(t *testing.T, s inference.Series, c demand.Config) (*inference.LSTM, demand.Report) {
+func fit(t *testing.T, s inference.Series, c demand.Config) (*demand.LSTM, demand.Report) {
 	t.Helper()
 	n, r, err := demand.Train(t.Context(), []inference.Series{s}, c, nil)
 	if err != nil {
@@ -40,10 +40,10 @@ func fit(t *testing.T, s inference.Series, c demand.Config) (*inference.LSTM, de
 	return n, r
 }
 
-func bytesOf(t *testing.T, n *inference.LSTM) []byte {
+func bytesOf(t *testing.T, n *demand.LSTM) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := inference.WriteLSTM(&b, n); err != nil {
+	if err := demand.WriteLSTM(&b, n); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -75,11 +75,11 @@ func TestEqualSettingsGiveEqualBytes(t *testing.T) {
 func TestWeightsTravel(t *testing.T) {
 	n, _ := fit(t, wave(300), brief())
 	file := bytesOf(t, n)
-	back, err := inference.ReadLSTM(bytes.NewReader(file))
+	back, err := demand.ReadLSTM(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	window := wave(inference.LSTMWindow).Values
+	window := wave(demand.LSTMWindow).Values
 	if got, want := back.Predict(window), n.Predict(window); got != want {
 		t.Errorf("predicts %g after the journey, %g before", got, want)
 	}
@@ -90,7 +90,7 @@ func TestWeightsTravel(t *testing.T) {
 func TestAnInterruptKeepsTheBestSoFar(t *testing.T) {
 	c := brief()
 	c.Epochs = 6
-	train := func(until int) (told []demand.Epoch, n *inference.LSTM, r demand.Report) {
+	train := func(until int) (told []demand.Epoch, n *demand.LSTM, r demand.Report) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		n, r, err := demand.Train(ctx, []inference.Series{wave(300)}, c, func(e demand.Epoch) {
@@ -111,7 +111,7 @@ func TestAnInterruptKeepsTheBestSoFar(t *testing.T) {
 	if r.Best.Epoch != 2 {
 		t.Fatalf("the best epoch is %d: the wave is not being learned", r.Best.Epoch)
 	}
-	window := wave(inference.LSTMWindow).Values
+	window := wave(demand.LSTMWindow).Values
 	if n.Predict(window) == window[len(window)-1] {
 		t.Error("the network is the untrained one")
 	}
@@ -124,7 +124,7 @@ func TestAContextThatHasEndedTrainsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	window := wave(inference.LSTMWindow).Values
+	window := wave(demand.LSTMWindow).Values
 	if got, want := n.Predict(window), window[len(window)-1]; got != want || !r.Stopped || r.Epochs != 0 {
 		t.Errorf("predicts %g after %d epochs, stopped %v, want the last value %g, 0 and true", got, r.Epochs, r.Stopped, want)
 	}
@@ -151,7 +151,7 @@ func TestPatienceEndsTraining(t *testing.T) {
 	}
 	sum := 0.0
 	for i := 240; i < len(s.Values); i++ {
-		d := n.Predict(s.Values[i-inference.LSTMWindow:i]) - s.Values[i]
+		d := n.Predict(s.Values[i-demand.LSTMWindow:i]) - s.Values[i]
 		sum += d * d
 	}
 	if got := sum / 60; math.Abs(got-r.Best.Validation) > 1e-12 {

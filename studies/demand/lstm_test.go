@@ -1,4 +1,4 @@
-package inference_test
+package demand
 
 import (
 	"bytes"
@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// trained returns a network whose parameters are all random, as after training.
-func trained(hidden int, seed uint64) *inference.LSTM {
+// scrambled returns a network whose parameters are all random, as after training.
+func scrambled(hidden int, seed uint64) *LSTM {
 	r := rng.Stream(seed, "lstm test")
-	n := inference.NewLSTM(hidden, r)
+	n := NewLSTM(hidden, r)
 	for _, p := range n.Params() {
 		xs := p.Data.([]float64)
 		for i := range xs {
@@ -27,7 +26,7 @@ func trained(hidden int, seed uint64) *inference.LSTM {
 }
 
 // plain computes the formulas in LSTM's comment, one number at a time.
-func plain(n *inference.LSTM, window []float64) float64 {
+func plain(n *LSTM, window []float64) float64 {
 	sigma := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	width := n.Hidden
 	xs := make([][]float64, len(window))
@@ -67,10 +66,10 @@ func plain(n *inference.LSTM, window []float64) float64 {
 
 func TestLSTMAgreesWithPlainLoops(t *testing.T) {
 	for _, hidden := range []int{1, 3, 32} {
-		n := trained(hidden, uint64(hidden))
+		n := scrambled(hidden, uint64(hidden))
 		r := rng.Stream(7)
 		for range 20 {
-			window := make([]float64, inference.LSTMWindow)
+			window := make([]float64, LSTMWindow)
 			for i := range window {
 				window[i] = r.Float64()
 			}
@@ -82,24 +81,41 @@ func TestLSTMAgreesWithPlainLoops(t *testing.T) {
 }
 
 func TestUntrainedLSTMSaysTheLastValue(t *testing.T) {
-	n := inference.NewLSTM(8, rng.Stream(1))
+	n := NewLSTM(8, rng.Stream(1))
 	if got := n.Predict([]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 0.7}); got != 0.7 {
 		t.Errorf("predicts %g, want 0.7", got)
 	}
 }
 
+// TestRecurrentFillsItsFirstWindow checks what the predictor says before and after its first samples, and after a Reset.
+func TestRecurrentFillsItsFirstWindow(t *testing.T) {
+	n := scrambled(3, 1)
+	p := NewRecurrent(n)
+	for range 2 {
+		if got := p.Predict(); got != 0 {
+			t.Errorf("predicts %g from nothing, want 0", got)
+		}
+		p.Observe(.1)
+		p.Observe(.3)
+		if got, want := p.Predict(), n.Predict([]float64{.1, .1, .1, .1, .1, .1, .1, .1, .1, .3}); got != want {
+			t.Errorf("predicts %g, want %g", got, want)
+		}
+		p.Reset()
+	}
+}
+
 func TestLSTMTravels(t *testing.T) {
-	n := trained(5, 3)
+	n := scrambled(5, 3)
 	var a, b bytes.Buffer
-	if err := inference.WriteLSTM(&a, n); err != nil {
+	if err := WriteLSTM(&a, n); err != nil {
 		t.Fatal(err)
 	}
 	file := slices.Clone(a.Bytes())
-	back, err := inference.ReadLSTM(&a)
+	back, err := ReadLSTM(&a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := inference.WriteLSTM(&b, back); err != nil {
+	if err := WriteLSTM(&b, back); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(file, b.Bytes()) {
@@ -131,15 +147,15 @@ func TestBadLSTM(t *testing.T) {
 		{"no deviation", func(ts list) list { ts[8].Data = []float64{0, 0, 1}; return ts }, "want deviations above 0"},
 		{"far too wide", func(ts list) list { ts[1].Shape = []int{1 << 40, 8}; return ts }, "want 1 to 256"},
 	} {
-		if _, err := inference.LSTMOf(c.change(trained(2, 1).Params())); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := LSTMOf(c.change(scrambled(2, 1).Params())); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)
 		}
 	}
 	var foreign bytes.Buffer
-	if err := checkpoints.WriteTensors(&foreign, trained(2, 1).Params(), nil); err != nil {
+	if err := checkpoints.WriteTensors(&foreign, scrambled(2, 1).Params(), nil); err != nil {
 		t.Fatal(err)
 	}
-	_, err := inference.ReadLSTM(&foreign)
+	_, err := ReadLSTM(&foreign)
 	if err == nil || !strings.Contains(err.Error(), `kind "", want "clustergym-demand-lstm"`) {
 		t.Errorf("another kind of file: error %v", err)
 	}
@@ -147,18 +163,18 @@ func TestBadLSTM(t *testing.T) {
 
 func FuzzLSTM(f *testing.F) {
 	var b bytes.Buffer
-	if err := inference.WriteLSTM(&b, trained(2, 1)); err != nil {
+	if err := WriteLSTM(&b, scrambled(2, 1)); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:100])
 	f.Fuzz(func(t *testing.T, file []byte) {
-		n, err := inference.ReadLSTM(bytes.NewReader(file))
+		n, err := ReadLSTM(bytes.NewReader(file))
 		if err != nil {
 			return
 		}
-		n.Predict(make([]float64, inference.LSTMWindow))
-		if _, err := inference.LSTMOf(n.Params()); err != nil {
+		n.Predict(make([]float64, LSTMWindow))
+		if _, err := LSTMOf(n.Params()); err != nil {
 			t.Errorf("read without error, but %v", err)
 		}
 	})

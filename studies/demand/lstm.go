@@ -1,4 +1,4 @@
-package inference
+package demand
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/internal/kernel"
 )
 
@@ -54,7 +55,7 @@ type lstmLayer struct {
 // predicts the newest sample. Scale is {0.5, 0.25, 0.05}. NewLSTM panics if hidden is not from 1 to 256.
 func NewLSTM(hidden int, r *rand.Rand) *LSTM {
 	if hidden < 1 || hidden > maxHidden {
-		panic(fmt.Sprintf("inference: LSTM of width %d, want 1 to %d", hidden, maxHidden))
+		panic(fmt.Sprintf("demand: LSTM of width %d, want 1 to %d", hidden, maxHidden))
 	}
 	n := &LSTM{Hidden: hidden, HeadW: make([]float64, hidden), HeadB: make([]float64, 1), Scale: []float64{0.5, 0.25, 0.05}}
 	bound := 1 / math.Sqrt(float64(hidden))
@@ -182,7 +183,7 @@ func ReadLSTM(r io.Reader) (*LSTM, error) {
 // 0 or above 1. Predict panics if the window has another length.
 func (n *LSTM) Predict(window []float64) float64 {
 	if len(window) != LSTMWindow {
-		panic(fmt.Sprintf("inference: LSTM window of %d samples, want %d", len(window), LSTMWindow))
+		panic(fmt.Sprintf("demand: LSTM window of %d samples, want %d", len(window), LSTMWindow))
 	}
 	h := n.Hidden
 	inputs := make([]float64, LSTMWindow) // [window,in] of the current layer
@@ -212,4 +213,32 @@ func (n *LSTM) Predict(window []float64) float64 {
 	change := make([]float64, 1)
 	kernel.Dense(change, inputs[(LSTMWindow-1)*h:], n.HeadW, n.HeadB, h, 1, kernel.None)
 	return window[LSTMWindow-1] + n.Scale[2]*change[0]
+}
+
+// recurrent predicts with an LSTM.
+type recurrent struct {
+	net *LSTM
+	u   []float64 // the last LSTMWindow samples, nil before the first
+}
+
+// NewRecurrent returns the predictor that uses the network n. Until it has observed a whole window, the first sample replaces the
+// missing ones.
+func NewRecurrent(n *LSTM) inference.Predictor { return &recurrent{net: n} }
+
+func (p *recurrent) Name() string { return "lstm" }
+func (p *recurrent) Reset()       { p.u = nil }
+
+func (p *recurrent) Observe(u float64) {
+	for len(p.u) < LSTMWindow {
+		p.u = append(p.u, u)
+	}
+	copy(p.u, p.u[1:])
+	p.u[LSTMWindow-1] = u
+}
+
+func (p *recurrent) Predict() float64 {
+	if p.u == nil {
+		return 0
+	}
+	return p.net.Predict(p.u)
 }
