@@ -2,7 +2,6 @@ package baselines
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,31 +12,6 @@ import (
 
 // KnowSuffix behind the name of a policy selects what the policy knows of run times and of speeds.
 const KnowSuffix = "+know"
-
-// Told returns the name of the policy that differs from the named one only in that it is told some truth, as a reference.
-func Told(name string, t Truth) string {
-	inner, behind, knows := name, "", strings.Contains(name, KnowSuffix)
-	var options []string
-	if knows {
-		at := strings.LastIndex(name, KnowSuffix)
-		inner, behind = name[:at], name[at+len(KnowSuffix):]
-		end := strings.IndexByte(behind+"+", '+')
-		options, behind = strings.Split(behind[:end], ":")[1:], behind[end:]
-	} else if !t.Times {
-		options = []string{"time=" + string(timeTold)}
-	}
-	options = slices.DeleteFunc(options, func(o string) bool {
-		key, _, _ := strings.Cut(o, "=")
-		return t.Times && key == "time" || t.Speeds && key == "speed"
-	})
-	if t.Speeds {
-		options = append(options, "speed="+string(speedTruth))
-	}
-	if t.Times {
-		options = append(options, "time="+string(timeTruth))
-	}
-	return strings.Join(append([]string{inner + KnowSuffix}, options...), ":") + behind
-}
 
 // before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or before a
 // decision in production; nil for nothing.

@@ -117,31 +117,6 @@ func TestKnowBegins(t *testing.T) {
 	}
 }
 
-// TestTold checks the names of references.
-func TestTold(t *testing.T) {
-	times, speeds, both := Truth{Times: true}, Truth{Speeds: true}, Truth{Times: true, Speeds: true}
-	for _, c := range []struct {
-		name string
-		told Truth
-		want string
-	}{
-		{"srsf+menu+move+know:speed=fit", times, "srsf+menu+move+know:speed=fit:time=truth"},
-		{"srsf+menu+move+know:speed=fit", speeds, "srsf+menu+move+know:speed=truth"},
-		{"srsf+menu+move+know:speed=fit", both, "srsf+menu+move+know:speed=truth:time=truth"},
-		{"las+know:time=history:by=mean:speed=none+loan", both, "las+know:by=mean:speed=truth:time=truth+loan"},
-		{"las+loan+know", speeds, "las+loan+know:speed=truth"},
-		{"sjfhold:times=3:place=compact", times, "sjfhold:times=3:place=compact+know:time=truth"},
-		{"las+menu", speeds, "las+menu+know:time=told:speed=truth"},
-	} {
-		if got := Told(c.name, c.told); got != c.want {
-			t.Errorf("%s, told %+v: %s, want %s", c.name, c.told, got, c.want)
-		}
-		if needs, err := Fits(c.want); err != nil || needs.Past() || needs.Truth != c.told {
-			t.Errorf("%s needs %+v, error %v", c.want, needs, err)
-		}
-	}
-}
-
 // TestKnowRemembers checks that a policy begins with a memory that it is given, whatever it has seen, and does not change it.
 func TestKnowRemembers(t *testing.T) {
 	l := belief.New(belief.History, belief.Mean)

@@ -44,7 +44,7 @@ func (m *measuring) told(ctx context.Context, r *Report, rivals []eval.Result) (
 		if piece.Times && !hidden.Times || piece.Speeds && !hidden.Speeds {
 			continue
 		}
-		p, err := (&policy.Finder{Fits: true}).Load(baselines.Told(rival, piece.Truth))
+		p, err := (&policy.Finder{Fits: true}).Load(toldName(rival, piece.Truth))
 		if err != nil {
 			return nil, err
 		}
@@ -62,6 +62,31 @@ func (m *measuring) told(ctx context.Context, r *Report, rivals []eval.Result) (
 		return nil, fmt.Errorf("tell %s what the scenario hides: %w", rival, err)
 	}
 	return results, nil
+}
+
+// toldName returns the name of the policy that differs from the named one only in that it is told some truth, as a reference.
+func toldName(name string, t baselines.Truth) string {
+	inner, behind, knows := name, "", strings.Contains(name, baselines.KnowSuffix)
+	var options []string
+	if knows {
+		at := strings.LastIndex(name, baselines.KnowSuffix)
+		inner, behind = name[:at], name[at+len(baselines.KnowSuffix):]
+		end := strings.IndexByte(behind+"+", '+')
+		options, behind = strings.Split(behind[:end], ":")[1:], behind[end:]
+	} else if !t.Times {
+		options = []string{"time=told"}
+	}
+	options = slices.DeleteFunc(options, func(o string) bool {
+		key, _, _ := strings.Cut(o, "=")
+		return t.Times && key == "time" || t.Speeds && key == "speed"
+	})
+	if t.Speeds {
+		options = append(options, "speed=truth")
+	}
+	if t.Times {
+		options = append(options, "time=truth")
+	}
+	return strings.Join(append([]string{inner + baselines.KnowSuffix}, options...), ":") + behind
 }
 
 // best returns the name of the best rival that can be told more, "" if there is none.

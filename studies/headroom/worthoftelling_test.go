@@ -104,3 +104,28 @@ func TestRivalsOfBorrowedNamesAreNotTold(t *testing.T) {
 		t.Errorf("the best rival that can be told more is %q, want srtf", got)
 	}
 }
+
+// TestToldName checks the names of references.
+func TestToldName(t *testing.T) {
+	times, speeds, both := baselines.Truth{Times: true}, baselines.Truth{Speeds: true}, baselines.Truth{Times: true, Speeds: true}
+	for _, c := range []struct {
+		name string
+		told baselines.Truth
+		want string
+	}{
+		{"srsf+menu+move+know:speed=fit", times, "srsf+menu+move+know:speed=fit:time=truth"},
+		{"srsf+menu+move+know:speed=fit", speeds, "srsf+menu+move+know:speed=truth"},
+		{"srsf+menu+move+know:speed=fit", both, "srsf+menu+move+know:speed=truth:time=truth"},
+		{"las+know:time=history:by=mean:speed=none+loan", both, "las+know:by=mean:speed=truth:time=truth+loan"},
+		{"las+loan+know", speeds, "las+loan+know:speed=truth"},
+		{"sjfhold:times=3:place=compact", times, "sjfhold:times=3:place=compact+know:time=truth"},
+		{"las+menu", speeds, "las+menu+know:time=told:speed=truth"},
+	} {
+		if got := toldName(c.name, c.told); got != c.want {
+			t.Errorf("%s, told %+v: %s, want %s", c.name, c.told, got, c.want)
+		}
+		if needs, err := baselines.Fits(c.want); err != nil || needs.Past() || needs.Truth != c.told {
+			t.Errorf("%s needs %+v, error %v", c.want, needs, err)
+		}
+	}
+}
