@@ -124,25 +124,25 @@ func TestFileMistakes(t *testing.T) {
 		}
 		return sealed(b)
 	}
-	var number encoder
-	number.float(33)
-	with := func(x float64) []byte {
-		var e encoder
-		e.float(x)
-		return edit(string(number.b), string(e.b))
+	number := func(x float64) string {
+		var c codec
+		c.float("", &x, 0, 0)
+		return string(c.b)
 	}
-	var ring encoder // a ring that is full and whose oldest element is past its end
-	ring.text(kindMean)
-	ring.size(0)
-	ring.size(0)
-	ring.size(typicalOf)
-	ring.size(typicalOf)
+	with := func(x float64) []byte { return edit(number(33), number(x)) }
+	var ring codec // a ring that is full and whose oldest element is past its end
+	kind, one := kindMean, 1.0
+	ring.text("", &kind)
+	for _, n := range []int{0, 0, typicalOf, typicalOf} {
+		ring.size("", n, 0)
+	}
 	for range typicalOf {
-		ring.float(1)
+		ring.float("", &one, 0, 0)
 	}
-	var noise encoder
-	noise.text(kindNoisy)
-	noise.float(1)
+	var noise codec
+	kind = kindNoisy
+	noise.text("", &kind)
+	noise.float("", &one, 0, 0)
 	for _, c := range []struct {
 		name string
 		file []byte
