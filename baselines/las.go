@@ -26,7 +26,8 @@ const (
 // singleLevel is the one bound of Tiresias' §6.
 const singleLevel = 3200 * time.Second
 
-// firstLevel is the service at which a job leaves the highest level: an own choice, by validation windows of Venus, Philly and their mix.
+// firstLevel is the service at which a job leaves the highest level: an own choice, by validation windows of Venus, Philly and
+// their mix.
 const firstLevel = 5 * time.Minute
 
 // of returns the level of a job that has attained so much, 0 for the highest.

@@ -6,9 +6,9 @@ import (
 	"github.com/clustergym/clustergym/env/physics/comm"
 )
 
-// links are what the scheduler takes those of servers to be: 12.5 GB/s inside a server and 1.25 GB/s between servers, divided among
-// stages in proportion to GPUs, as in the built-in scenarios. The simulated physics may differ. In a pipeline the slowest stage sets
-// the pace; both are reconstructed: 55 %.
+// links are what the scheduler takes those of servers to be: 12.5 GB/s inside a server and 1.25 GB/s between servers, divided
+// among stages in proportion to GPUs, as in the built-in scenarios. The simulated physics may differ. In a pipeline the slowest
+// stage sets the pace; both are reconstructed: 55 %.
 var links = comm.Links{Intra: 12.5e9, NIC: 1.25e9}
 
 // pattern is everything except the placement that a job's communication depends on.

@@ -123,8 +123,9 @@ func (e *scheduler) scattered(s *cluster.View, j *Job) bool {
 	return placement.Profile(s).Speed(s, j.ID) < e.cfg.Slowest*fair
 }
 
-// grow gives a running job up to n more workers if profiles predict that it then runs faster; [L §5.2] assumes linear scaling. It
-// adds them to those that the job has, or, with Gather, also tries to place the whole job elsewhere, and takes the faster placement.
+// grow gives a running job up to n more workers if profiles predict that it then runs faster; [L §5.2] assumes linear scaling.
+// It adds them to those that the job has, or, with Gather, also tries to place the whole job elsewhere, and takes the faster
+// placement.
 func (e *scheduler) grow(tx *cluster.Txn, j *Job, n int32) error {
 	s, id := tx.View(), j.ID
 	p, more := e.layout.with(s, id, n)

@@ -31,8 +31,8 @@ type Config struct {
 	Slowest float64
 }
 
-// looks is how often the scheduler asks the policy in an epoch, each time without the gangs that found no servers before. Own choice:
-// [L] does not say what happens to the room of such a gang.
+// looks is how often the scheduler asks the policy in an epoch, each time without the gangs that found no servers before. Own
+// choice: [L] does not say what happens to the room of such a gang.
 const looks = 4
 
 // Literal returns the options of the paper, in whose simulator resizes and distance cost nothing.

@@ -13,9 +13,9 @@ import (
 // Round is the time between two decisions about which jobs run where, in the source's experiments (§7).
 const Round = 6 * time.Minute
 
-// levels is the largest number of linear programs that divide the GPUs. 1 would be the program of §4.1, which looks only at the least
-// served jobs; more are water filling (§4.3). The number is an own choice: if the GPUs suffice for most jobs, every class has a level
-// of its own.
+// levels is the largest number of linear programs that divide the GPUs. 1 would be the program of §4.1, which looks only at the
+// least served jobs; more are water filling (§4.3). The number is an own choice: if the GPUs suffice for most jobs, every class
+// has a level of its own.
 const levels = 16
 
 // New returns the scheduler, which decides once in each round.
@@ -28,11 +28,11 @@ const levels = 16
 // Reconstructed or own: equal jobs are one variable of the program. The time that counts is the job's whole time, not that since
 // the last allocation, and half a round is added to the time that it has run on each type, so that it does not move for a tiny
 // difference. A gang that fits on no single type, and that may mix types, is spread over all types in proportion. When all jobs
-// that were due have a place, what is left goes to any job, running ones first. Between rounds waiting jobs start on GPUs that became
-// free, which the source leaves idle until the round ends. A job that made no progress in a turn, because
-// the restart took all of it or the work was lost, gets turns twice as long, because otherwise it might never end. Rounds are
-// longer while all jobs have very long to run (see mostRounds). Quotas, CPU
-// and memory limit the choice of jobs but are not part of the program, except that it knows which types can hold a gang at all.
+// that were due have a place, what is left goes to any job, running ones first. Between rounds waiting jobs start on GPUs that
+// became free, which the source leaves idle until the round ends. A job that made no progress in a turn, because the restart
+// took all of it or the work was lost, gets turns twice as long, because otherwise it might never end. Rounds are longer while
+// all jobs have very long to run (see mostRounds). Quotas, CPU and memory limit the choice of jobs but are not part of the
+// program, except that it knows which types can hold a gang at all.
 //
 // Space sharing is left out: jobs share a GPU only if they ask for shares.
 //

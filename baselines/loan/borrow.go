@@ -2,8 +2,8 @@ package loan
 
 import "github.com/clustergym/clustergym/env/cluster"
 
-// wanted returns the servers to borrow now: all that are offered (Lyra, §6), the lowest ids first, about which the paper is silent.
-// The result is valid until the next call.
+// wanted returns the servers to borrow now: all that are offered (Lyra, §6), the lowest ids first, about which the paper is
+// silent. The result is valid until the next call.
 func (o *orchestrator) wanted(s *cluster.View) []cluster.ServerID {
 	o.some = o.some[:0]
 	room := int(s.Offer() - s.Lent())

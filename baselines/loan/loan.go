@@ -26,8 +26,8 @@ type orchestrator struct {
 // Reset returns an error.
 //
 // At every decision point the orchestrator first returns the servers that are owed and then borrows; the paper's acts every 5
-// minutes (§7.1). The inner scheduler decides after that and needs no code for loans. Additional events, after those of the driver,
-// tell it what happened to its jobs:
+// minutes (§7.1). The inner scheduler decides after that and needs no code for loans. Additional events, after those of the
+// driver, tell it what happened to its jobs:
 //
 //   - Interrupted for a job that was stopped. The job waits again, and the scheduler may start it in the same transaction. How
 //     much of its work it keeps is known only after the transaction; until then its progress does not change.

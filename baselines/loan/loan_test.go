@@ -164,17 +164,6 @@ func pool(training, inference int) cluster.Spec {
 	return spec
 }
 
-// typed sets the GPU types of the servers.
-func typed(spec cluster.Spec, types ...string) cluster.Spec {
-	for i := range spec.Servers {
-		spec.Servers[i].GPUType = types[i]
-	}
-	return spec
-}
-
-// of restricts a job to the given GPU types.
-func of(types string, j trace.Job) trace.Job { j.GPUType = types; return j }
-
 func whole(name string, submit, work int, workers, least, most int32) trace.Job {
 	return trace.Job{Work: time.Duration(work) * time.Second, JobSpec: cluster.JobSpec{
 		Name: name, Submit: time.Duration(submit) * time.Second, Workers: workers, MinWorkers: least, MaxWorkers: most,

@@ -61,7 +61,8 @@ func (s *Source) Describe() Description {
 	d := Description{
 		Name: own.Name, About: own.About, Real: own.Real, Assumed: own.Assumed, GPUs: own.Cluster.GPUs(), Physics: own.Physics,
 		Told:  own.DescribeTold(),
-		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.pool.workload.Name, Jobs: len(s.pool.workload.Jobs), Oversize: s.pool.oversize,
+		Pools: s.pools(), Mix: own.Workload.describeMix(), Workload: s.pool.workload.Name,
+		Jobs: len(s.pool.workload.Jobs), Oversize: s.pool.oversize,
 	}
 	for _, q := range s.config.Cluster.Quotas {
 		d.Quotas = append(d.Quotas, fmt.Sprintf("%s: %d GPUs", q.Tenant, q.GPUs))

@@ -108,7 +108,8 @@ func (s *Scenario) planInference() (cycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference.predictor %q: %w", f.Predictor, err)
 	}
-	points, err := inference.Plan(twice, predictor, inference.Pool{Servers: f.Servers, Headroom: inference.DefaultHeadroom, Margin: margin})
+	pool := inference.Pool{Servers: f.Servers, Headroom: inference.DefaultHeadroom, Margin: margin}
+	points, err := inference.Plan(twice, predictor, pool)
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}

@@ -68,7 +68,7 @@ type Workload struct {
 	// Trace is the path of a file, the name of a file in the folder of shared traces, or Embedded. Several traces joined by " + "
 	// are merged.
 	Trace       string             `yaml:"trace"`
-	Format      trace.Format       `yaml:"format"`           // "": given by the header; several traces: one for all, or one each joined by " + "
+	Format      trace.Format       `yaml:"format"`           // "": given by the header; several: joined by " + "
 	Jobs        int                `yaml:"jobs"`             // Embedded only: the number of jobs to draw
 	Load        float64            `yaml:"load"`             // Embedded only: expected GPU-time asked for / GPU-time that passes
 	Seed        uint64             `yaml:"seed"`             // for the drawn jobs, the thinning and the mix

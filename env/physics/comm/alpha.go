@@ -20,10 +20,10 @@ type Mapping []int32
 //	tensor   = 2(Tensor-1)/Tensor·TensorBytes / Intra
 //	time     = Compute + tensor + max over servers of pipeline + reduce
 //
-// In a full pipeline the slowest stage sets the time of an iteration. gpus[m] is the number of all GPUs of server m, not only the free ones,
-// and at least as many as the mapping uses there. nic[m] multiplies the NIC bandwidth of server m. It is in (0, 1], and below 1
-// for example when servers contend for an uplink; a nil nic means 1 for every server. The time of a job on one server does not
-// depend on nic or gpus.
+// In a full pipeline the slowest stage sets the time of an iteration. gpus[m] is the number of all GPUs of server m, not only
+// the free ones, and at least as many as the mapping uses there. nic[m] multiplies the NIC bandwidth of server m. It is in (0,
+// 1], and below 1 for example when servers contend for an uplink; a nil nic means 1 for every server. The time of a job on one
+// server does not depend on nic or gpus.
 //
 // Alpha does not allocate. It panics if the lengths of the slices do not match, or if the mapping does not contain every replica
 // exactly once. The job and the links must be valid.

@@ -17,7 +17,8 @@
 //
 //   - a stage's replicas, compute time, gradient bytes and activation bytes: 85 %; the cluster with one bandwidth inside
 //     servers and one NIC for each server: 80 %;
-//   - the exact form of [Alpha]: 50 %; that the slowest stage determines the time, and that a job gets its GPUs' share of a NIC: 55 %;
+//   - the exact form of [Alpha]: 50 %; that the slowest stage determines the time, and that a job gets its GPUs' share of a
+//     NIC: 55 %;
 //   - α_min and α_max, here [Best] and [Worst]: the terms are the paper's, their meaning 75 %;
 //   - the job graph behind [Cut] and [HeavyEdge]: 75 %, with the all-reduce as a ring rather than a complete graph;
 //   - [HeavyEdge]: the name is the paper's, its steps 65 %.

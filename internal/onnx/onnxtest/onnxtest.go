@@ -50,7 +50,8 @@ type Session struct {
 //go:embed run.py
 var script string
 
-// Load loads a model until the test ends. If ONNX Runtime (make onnxruntime) is missing, Load skips the test, or fails it if CI=true.
+// Load loads a model until the test ends. If ONNX Runtime (make onnxruntime) is missing, Load skips the test, or fails it if
+// CI=true.
 func Load(tb testing.TB, model []byte) *Session {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "policy.onnx")
