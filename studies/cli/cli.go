@@ -47,8 +47,8 @@ experiments of papers next to the papers' figures.
 Results go to standard output, progress and notes to standard error. --json prints results and errors as JSON. Later versions
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
-		newPhysicsCmd(a), newPredictorCmd(a), newDemandCmd(a), newReproduceCmd(a), newYardsticksCmd(a), newStartsCmd(a), newHeadroomCmd(a),
-		newCompareCmd(a), newSweepCmd(a), newTraceCmd(a), cmdline.NewGenDocs(a),
+		newExperimentCmd(a), newCompareCmd(a), newDemandCmd(a), newHeadroomCmd(a), newPhysicsCmd(a), newPredictorCmd(a),
+		newReproduceCmd(a), newStartsCmd(a), newSweepCmd(a), newTraceCmd(a), newYardsticksCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }
