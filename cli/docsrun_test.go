@@ -24,20 +24,20 @@ type pageCommand struct {
 var underRace bool
 
 // TestCommandsOfPagesRun runs the commands of all pages, in the order of each page and in a folder of its own, except those that
-// leftOut lists with a reason and those of tables that a target of the Makefile writes. Each entry of leftOut must match a command,
+// leftOut lists with a reason and those of tables that experiments write. Each entry of leftOut must match a command,
 // and the tests and targets that its reason names must exist.
 func TestCommandsOfPagesRun(t *testing.T) {
 	if testing.Short() || underRace {
 		t.Skip("it trains small teams, which takes a minute, and many under the race detector: make test runs it")
 	}
-	commands, makefile := commandsOfPages(t), read(t, "../Makefile")
+	commands, makefile, experiments := commandsOfPages(t), read(t, "../Makefile"), filesOf(t, "../studies/experiments/*.yaml")
 	byPage, matched, ran := map[string][]pageCommand{}, map[int]bool{}, 0
 	for _, c := range commands {
 		i := reasonOf(c)
 		switch {
 		case c.marker != "":
-			if !writtenBy(makefile, c.marker) {
-				t.Errorf("%s:%d: no target of the Makefile writes a table with the name %q", c.page, c.line, c.marker)
+			if !strings.Contains(experiments, "\n  - marker: "+c.marker+"\n") {
+				t.Errorf("%s:%d: no file in studies/experiments writes a table with the name %q", c.page, c.line, c.marker)
 			}
 			continue
 		case i >= 0:
@@ -135,15 +135,6 @@ func reasonOf(c pageCommand) int {
 	return best
 }
 
-// writtenBy reports whether the Makefile names a table: in a call of put, as the first word of a line that proof reads, or with the
-// name of a scenario behind a dash.
-func writtenBy(makefile, name string) bool {
-	first, _, _ := strings.Cut(name, "-")
-	return regexp.MustCompile(`call put,`+regexp.QuoteMeta(name)+`,`).MatchString(makefile) ||
-		regexp.MustCompile(`(?m)(^|:= |,)`+regexp.QuoteMeta(name)+` \S`).MatchString(makefile) ||
-		strings.Contains(makefile, " = "+first+"-$(1) ")
-}
-
 var (
 	testName = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	marked   = regexp.MustCompile(`^<!-- (end of )?([a-z0-9.-]+) -->$`)
@@ -151,6 +142,20 @@ var (
 	comment  = regexp.MustCompile(`\s+# .*$`)
 	tool     = regexp.MustCompile(`^(\$ )?\(?((bin/)?clustergym(-[a-z]+)?|make|go|kubectl|helm|python3?|pip|openssl|curl|head|echo|mkdir|cat|sed|tensorboard|docker|umask) `)
 )
+
+// filesOf returns the text of all files with names of a pattern.
+func filesOf(t *testing.T, pattern string) string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, path := range paths {
+		b.WriteString(read(t, path))
+	}
+	return b.String()
+}
 
 // namesOfTests returns the names of the tests in this module and in cmd/clustergym-kube.
 func namesOfTests(t *testing.T) map[string]bool {
