@@ -18,7 +18,8 @@ var commandLine = regexp.MustCompile("(?m)(?:^(?:\\$ )?|`|[;&|(] *)(?:(?:[A-Za-z
 // valueLeftOut matches errors about a word that stands for a value: N, FILE, s. A page may also leave out the value of the last flag.
 var valueLeftOut = regexp.MustCompile(`^invalid argument "([A-Z]+|[a-z]|\.\.\.)" for `)
 
-// TestCommandsOfPagesExist checks that every command line of clustergym in README.md and docs names a command and flags that exist.
+// TestCommandsOfPagesExist checks that every command line of clustergym in README.md and docs names a command and flags that exist, and
+// every one of an experiment.
 func TestCommandsOfPagesExist(t *testing.T) {
 	all.Register()
 	pages, err := filepath.Glob("../docs/*.md")
@@ -29,8 +30,12 @@ func TestCommandsOfPagesExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages = append(append(pages, more...), "../README.md", "../examples/README.md", "../python/README.md")
+	for _, name := range []string{"learned", "told", "yardsticks", "expectations", "physics-fit"} {
+		pages = append(pages, "../studies/"+name+".md")
+	}
 	n := 0
-	for _, page := range append(append(pages, more...), "../README.md", "../examples/README.md", "../python/README.md") {
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -49,6 +54,14 @@ func TestCommandsOfPagesExist(t *testing.T) {
 	}
 	if n < 200 {
 		t.Errorf("%d command lines found, want those of all pages", n)
+	}
+	put := strings.NewReplacer("    run: ", "", ">-\n      ", "", "\n      --", " --", "{seed}", "1", "{world}", "w")
+	for _, m := range commandLine.FindAllStringSubmatch(put.Replace("\n"+filesOf(t, "../studies/experiments/*.yaml")), -1) {
+		if words, ok := shellWords(m[1]); ok {
+			if err := parses(words); err != nil {
+				t.Errorf("studies/experiments: clustergym%s: %v", m[1], err)
+			}
+		}
 	}
 }
 

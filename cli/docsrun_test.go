@@ -78,22 +78,22 @@ func TestCommandsOfPagesRun(t *testing.T) {
 	}
 }
 
-// runPage runs the commands of a page in a new folder, after the preparations that before lists. docs leads to the repository's.
+// runPage runs the commands of a page in a new folder, after the preparations that before lists. docs and studies lead to the
+// repository's.
 func runPage(t *testing.T, page string, commands []pageCommand) {
 	folder := t.TempDir()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := filepath.Abs("../docs")
+	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshots, err := filepath.Abs("testdata/snapshot")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, to := range map[string]string{"bin/clustergym": program, "docs": docs, "testdata": snapshots} {
+	for path, to := range map[string]string{
+		"bin/clustergym": program, "docs": filepath.Join(root, "docs"), "studies": filepath.Join(root, "studies"),
+		"testdata": filepath.Join(root, "cli/testdata/snapshot"),
+	} {
 		path = filepath.Join(folder, path)
 		if err := cmp.Or(os.MkdirAll(filepath.Dir(path), 0o777), os.Symlink(to, path)); err != nil {
 			t.Fatal(err)

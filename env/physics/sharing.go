@@ -11,7 +11,7 @@ import (
 // Sharing is the slowdown of jobs that share GPUs by time-slicing, as Gavel measured it (OSDI 2020). A share of a GPU admits a
 // job to the GPU but does not limit its speed: a job alone on its GPUs runs at full speed whatever its share. Together with
 // others its speed is exp(-Strength · sensitivity · Σ pressures of the others). Strength 1 is what Gavel measured on the K80,
-// P100 and V100; newer GPUs show about 0.3 (docs/physics-fit.md). The slowest worker determines the speed of a gang. A job of
+// P100 and V100; newer GPUs show about 0.3 (studies/physics-fit.md). The slowest worker determines the speed of a gang. A job of
 // unknown model neither slows others nor is slowed.
 type Sharing struct {
 	Strength float64

@@ -9,8 +9,8 @@ import (
 
 func newPhysicsCmd(a *cmdline.App) *cobra.Command {
 	return cmdline.NewGroup("physics", "Fit the parameters of the performance model",
-		`The performance model (physics) computes how fast a job runs where it is placed. docs/physics-fit.md explains what is fitted,
-and how well it fits.`,
+		`The performance model (physics) computes how fast a job runs where it is placed. studies/physics-fit.md explains what is
+fitted, and how well it fits.`,
 		newPhysicsFitCmd(a))
 }
 

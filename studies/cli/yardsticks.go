@@ -26,7 +26,7 @@ import (
 func newYardsticksCmd(a *cmdline.App) *cobra.Command {
 	return cmdline.NewGroup("yardsticks", "Train standard multi-agent learners and compare the team with them",
 		`Independent PPO and value decomposition learn from scratch in the public environment, where every server is an agent.
-docs/yardsticks.md shows what they reach.`,
+studies/yardsticks.md shows what they reach.`,
 		newYardsticksLearnCmd(a), newYardsticksCompareCmd(a))
 }
 

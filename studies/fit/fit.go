@@ -80,7 +80,7 @@ func (r *Result) fitJobs(gavel [len(profile.MeasuredGPUs)]*gavel) {
 }
 
 const provenance = `# Fitted coefficients of the physics. Written by: clustergym-studies physics fit. Do not edit: fit again.
-# Residuals, assumptions and the forms behind the names: docs/physics-fit.md and the comments of env/physics/profile.
+# Residuals, assumptions and the forms behind the names: studies/physics-fit.md and the comments of env/physics/profile.
 #
 # gavel, memory: stanford-futuredata/gavel, commit c4fa40097339e9608ab71fd64c8bdea96a5e4a4c, MIT licence,
 #   scheduler/simulation_throughputs.json. Rates are iterations per second alone on one GPU; s and p are fitted to speeds in

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// WriteTable writes the residuals as Markdown tables: the generated part of docs/physics-fit.md.
+// WriteTable writes the residuals as Markdown tables: the generated part of studies/physics-fit.md.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	r.pairTable(&b)

@@ -3,7 +3,7 @@
 // agent for itself, one after another, by auction, by messages, exactly on trees, and by trying everything.
 //
 // The package is plain mathematics and independent of clusters, and no policy uses it. It cannot express gangs that take exactly
-// g agents or none: a capacity is an upper bound. docs/coordination.md compares the solvers.
+// g agents or none: a capacity is an upper bound. studies/coordination.md compares the solvers.
 package solve
 
 import (

@@ -15,7 +15,7 @@ import (
 )
 
 // trials is the number of trials; 0 runs only a few on the smallest sizes.
-var trials = flag.Int("conflict-trials", 0, "print the whole tables of docs/coordination.md, with medians of so many trials (a third at 256 servers)")
+var trials = flag.Int("conflict-trials", 0, "print the whole tables of studies/coordination.md, with medians of so many trials (a third at 256 servers)")
 
 // count returns the number of trials of a setting: 5 by default, or the number asked for, a third of it at 256 servers.
 func count(servers int) int {
@@ -173,7 +173,7 @@ func conflictEntrants() []entrant {
 }
 
 // TestConflictTable is a stress test in which many servers claim the same jobs. By default it uses only 16 servers. This command
-// prints the table of docs/coordination.md:
+// prints the table of studies/coordination.md:
 //
 //	cd studies && go test ./solve -run TestConflictTable -v -conflict-trials 9 -timeout 30m
 //
@@ -206,7 +206,7 @@ func TestConflictTable(t *testing.T) {
 			lead = .2
 		}
 		if dcg := score[entrants[1].name]; dcg+lead > score["greedy"] || score["greedy"] < .9 || score["auction"] < .999 {
-			t.Errorf("%s: DCG %.3f, greedy %.3f, auction %.3f: not what docs/coordination.md builds on",
+			t.Errorf("%s: DCG %.3f, greedy %.3f, auction %.3f: not what studies/coordination.md builds on",
 				m.name, dcg, score["greedy"], score["auction"])
 		}
 	}
@@ -288,7 +288,7 @@ func couplingEntrants() []entrant {
 }
 
 // TestCouplingTable is the case for which edges are useful: servers share uplinks, and gangs want to be close together. By
-// default it uses only 8 servers. This command prints the table of docs/coordination.md:
+// default it uses only 8 servers. This command prints the table of studies/coordination.md:
 //
 //	cd studies && go test ./solve -run TestCouplingTable -v -conflict-trials 24 -timeout 30m
 func TestCouplingTable(t *testing.T) {

@@ -59,7 +59,7 @@ type Config struct {
 	Checks    int           `json:"checks"`    // how often the policy is validated, in equal distances
 }
 
-// DefaultConfig returns the settings of the figures in docs/yardsticks.md.
+// DefaultConfig returns the settings of the figures in studies/yardsticks.md.
 func DefaultConfig() Config {
 	return Config{Learner: IPPO, Seed: 1, Decisions: 20_000, Rate: 1e-3, Memory: 8 * time.Hour, Rollout: 2048, Checks: 10}
 }

@@ -3,7 +3,7 @@
 // servers, and the network traffic. It does not depend on clusters or jobs.
 //
 // The file coefficients.txt contains what others measured; studies/fit computes it from the published profiles. The tables of
-// this package contain what we assume, each value with its reason. docs/physics-fit.md lists which is which and reports the
+// this package contain what we assume, each value with its reason. studies/physics-fit.md lists which is which and reports the
 // residuals. All methods of a Family are pure, deterministic, safe for concurrent use, and do not allocate.
 package profile
 
@@ -129,7 +129,7 @@ func build(c *Coefficients) ([]Family, error) {
 // (pipeline stages times tensor parallelism; below 1 counts as 1).
 //
 // For its job types, Gavel publishes which pairs fit together on a GPU, but no sizes. The values here are estimates that agree
-// with most of those pairs (docs/physics-fit.md gives the numbers), and a shard of such a job needs as much as the whole replica.
+// with most of those pairs (studies/physics-fit.md gives the numbers), and a shard of such a job needs as much as the whole replica.
 // A language model needs 16 bytes per parameter (mixed-precision Adam: ZeRO, Rajbhandari et al., SC 2020, §3.1), divided evenly
 // over the shards, plus a constant for the CUDA context and buffers. Its activations do not count, as if they were recomputed.
 func (f *Family) GPUMemMiB(shards int32) int32 {
