@@ -17,7 +17,6 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/unpack"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 type replayOptions struct {
@@ -88,7 +87,7 @@ func runReplay(ctx context.Context, a *app, opts replayOptions) error {
 		}
 		defer done()
 		text := bufio.NewReader(in)
-		if head, _ := text.Peek(len(decide.LogHead)); string(head) == decide.LogHead {
+		if head, _ := text.Peek(len(decisionHead)); string(head) == decisionHead {
 			return opts.replayDecisions(ctx, a, path, text)
 		}
 		if opts.policy != "" {
@@ -182,6 +181,9 @@ func sideBySide(tables [][][]string) [][]string {
 	}
 	return rows
 }
+
+// decisionHead is how each line of a decision log begins: with the first field of decide.Record.
+const decisionHead = `{"version":`
 
 // maxLogText is the longest log in bytes that is read, after decompression.
 const maxLogText = 2 << 30

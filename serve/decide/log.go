@@ -13,9 +13,6 @@ import (
 // logVersion is the version of the decision log that this package writes and reads.
 const logVersion = 1
 
-// LogHead is how each line of a decision log begins.
-const LogHead = `{"version":`
-
 // Record is one line of a decision log: everything that a decision depends on, and the answer.
 type Record struct {
 	Version  int             `json:"version"`
