@@ -194,7 +194,7 @@ func TestFaultSwitch(t *testing.T) {
 	c := withNodes(t, 80)
 	k := check(t, c)
 	p := newTap(t, c, "scheduler", c.Config)
-	run(t, c, "scheduler", live("--kubeconfig="+p.kubeconfig, "--parallel=1")...)
+	s := run(t, c, "scheduler", live("--kubeconfig="+p.kubeconfig, "--parallel=1")...)
 	l := &load{k: k, draw: rand.New(rand.NewPCG(4, 0))}
 	made := 0
 	add := func(pods int) {
@@ -213,13 +213,18 @@ func TestFaultSwitch(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		say(t, c, data)
-		time.Sleep(1500 * time.Millisecond)
+		c.Await("another mode than live", func(context.Context) error {
+			if s.metric(t, `clustergym_kube_mode{mode="live"}`) != "0" {
+				return fmt.Errorf("the mode is live")
+			}
+			return nil
+		})
 		late := p.count("bind")
 		add(2)
 		l.tend(t.Context())
 		time.Sleep(1500 * time.Millisecond)
 		if n := p.count("bind") - late; n != 0 || k.partial() {
-			t.Errorf("%v: %d pods were bound a second and a half later; a gang is left bound in part: %t", data, n, k.partial())
+			t.Errorf("%v: %d pods were bound after that; a gang is left bound in part: %t", data, n, k.partial())
 		}
 		say(t, c, map[string]string{"mode": "live"})
 	}
