@@ -50,12 +50,12 @@ func appendReadings(b []byte, all []Reading) []byte {
 			b = append(b, ',')
 		}
 		b = appendSeconds(append(b, `{"at_s":`...), m.At)
-		b = strconv.AppendFloat(append(b, `,"speed":`...), m.Speed, 'g', -1, 64)
-		b = appendInt(b, `,"workers":`, int64(m.Workers))
+		b = strictjson.AppendFloat(b, `,"speed":`, m.Speed)
+		b = strictjson.AppendInt(b, `,"workers":`, int64(m.Workers))
 		b = appendAmount(b, m.Amount)
-		b = appendInt(b, `,"servers":`, int64(m.Servers))
-		b = appendSome(b, `,"racks":`, int64(m.Racks))
-		b = appendSomeText(b, `,"gpu_type":`, m.GPUType)
+		b = strictjson.AppendInt(b, `,"servers":`, int64(m.Servers))
+		b = strictjson.AppendSome(b, `,"racks":`, int64(m.Racks))
+		b = strictjson.AppendSomeText(b, `,"gpu_type":`, m.GPUType)
 		if m.Shared {
 			b = append(b, `,"shared":true`...)
 		}

@@ -2,12 +2,12 @@ package cluster
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 var poolNames = [...]string{Training: "training", Inference: "inference"}
@@ -101,20 +101,19 @@ func (s *View) writable(id JobID, seen map[string]bool) error {
 }
 
 func (v *server) append(b []byte) []byte {
-	b = appendText(append(b, `{"name":`...), v.spec.Name)
-	b = appendInt(b, `,"gpus":`, int64(v.spec.GPUs))
+	b = strictjson.AppendText(append(b, `{"name":`...), v.spec.Name)
+	b = strictjson.AppendInt(b, `,"gpus":`, int64(v.spec.GPUs))
 	b = appendLimit(append(b, `,"cpu_milli":`...), v.spec.CPUMilli)
 	b = appendLimit(append(b, `,"mem_mib":`...), v.spec.MemMiB)
 	b = fmt.Appendf(b, `,"pool":"%v","on_loan":%t`, v.spec.Pool, v.onLoan)
-	b = appendSomeText(b, `,"gpu_type":`, v.spec.GPUType)
-	b = appendSome(b, `,"gpu_mem_mib":`, int64(v.spec.GPUMemMiB))
-	b = appendSome(b, `,"rack":`, int64(v.spec.Rack))
+	b = strictjson.AppendSomeText(b, `,"gpu_type":`, v.spec.GPUType)
+	b = strictjson.AppendSome(b, `,"gpu_mem_mib":`, int64(v.spec.GPUMemMiB))
+	b = strictjson.AppendSome(b, `,"rack":`, int64(v.spec.Rack))
 	if v.down {
 		b = append(b, `,"down":true`...)
 	}
 	if broken := v.broken(); len(broken) > 0 {
-		text, _ := json.Marshal(broken) // a list of integers always encodes
-		b = append(append(b, `,"out_of_order":`...), text...)
+		b = strictjson.AppendInts(append(b, `,"out_of_order":`...), broken)
 	}
 	return append(b, '}')
 }
@@ -132,7 +131,7 @@ func (v *server) broken() (gpus []int32) {
 // appendRules writes the fields of the snapshot other than servers and jobs.
 func (s *View) appendRules(b []byte) []byte {
 	if perGPU := s.servers[0].perGPU; perGPU < WholeGPU {
-		b = appendInt(b, `,"per_gpu":`, int64(perGPU))
+		b = strictjson.AppendInt(b, `,"per_gpu":`, int64(perGPU))
 	}
 	inference := int32(0)
 	for i := range s.servers {
@@ -141,7 +140,7 @@ func (s *View) appendRules(b []byte) []byte {
 		}
 	}
 	if s.offer != inference {
-		b = appendInt(b, `,"offer":`, int64(s.offer))
+		b = strictjson.AppendInt(b, `,"offer":`, int64(s.offer))
 		if s.lent > s.offer {
 			b = appendSeconds(append(b, `,"reclaim_by_s":`...), s.deadline)
 		}
@@ -152,8 +151,8 @@ func (s *View) appendRules(b []byte) []byte {
 		} else {
 			b = append(b, ',')
 		}
-		b = appendText(append(b, `{"tenant":`...), s.tenants[i].name)
-		b = appendInt(b, `,"gpus":`, s.tenants[i].limit/WholeGPU)
+		b = strictjson.AppendText(append(b, `{"tenant":`...), s.tenants[i].name)
+		b = strictjson.AppendInt(b, `,"gpus":`, s.tenants[i].limit/WholeGPU)
 		b = append(b, '}')
 	}
 	if len(s.tenants) > 0 {
@@ -168,19 +167,19 @@ func (s *View) appendRules(b []byte) []byte {
 func (s *View) appendJob(b []byte, id JobID) []byte {
 	j := &s.jobs[id]
 	spec := j.spec
-	b = appendText(append(b, `{"id":`...), spec.Name)
-	b = appendText(append(b, `,"user":`...), spec.User)
-	b = appendText(append(b, `,"tenant":`...), spec.Tenant)
+	b = strictjson.AppendText(append(b, `{"id":`...), spec.Name)
+	b = strictjson.AppendText(append(b, `,"user":`...), spec.User)
+	b = strictjson.AppendText(append(b, `,"tenant":`...), spec.Tenant)
 	b = appendSeconds(append(b, `,"submit_s":`...), spec.Submit)
-	b = appendInt(b, `,"workers":`, int64(spec.Workers))
-	b = appendSome(b, `,"min_workers":`, int64(spec.MinWorkers))
-	b = appendSome(b, `,"max_workers":`, int64(spec.MaxWorkers))
+	b = strictjson.AppendInt(b, `,"workers":`, int64(spec.Workers))
+	b = strictjson.AppendSome(b, `,"min_workers":`, int64(spec.MinWorkers))
+	b = strictjson.AppendSome(b, `,"max_workers":`, int64(spec.MaxWorkers))
 	b = appendAmount(b, spec.Request)
-	b = appendSomeText(b, `,"model":`, spec.Model)
-	b = appendSomeText(b, `,"group":`, spec.Group)
-	b = appendSome(b, `,"stages":`, int64(spec.Stages))
-	b = appendSome(b, `,"tensor":`, int64(spec.Tensor))
-	b = appendSomeText(b, `,"gpu_type":`, spec.GPUType)
+	b = strictjson.AppendSomeText(b, `,"model":`, spec.Model)
+	b = strictjson.AppendSomeText(b, `,"group":`, spec.Group)
+	b = strictjson.AppendSome(b, `,"stages":`, int64(spec.Stages))
+	b = strictjson.AppendSome(b, `,"tensor":`, int64(spec.Tensor))
+	b = strictjson.AppendSomeText(b, `,"gpu_type":`, spec.GPUType)
 	if spec.Mixed {
 		b = append(b, `,"mixed":true`...)
 	}
@@ -199,7 +198,7 @@ func (s *View) appendJob(b []byte, id JobID) []byte {
 	if j.phase != Running {
 		return append(b, '}')
 	}
-	b = strconv.AppendFloat(append(b, `,"speed":`...), j.rate, 'g', -1, 64)
+	b = strictjson.AppendFloat(b, `,"speed":`, j.rate)
 	b = append(b, `,"placement":[`...)
 	gpus := j.gpus
 	for i := range j.pieces {
@@ -207,17 +206,11 @@ func (s *View) appendJob(b []byte, id JobID) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendText(append(b, `{"server":`...), s.servers[p.Server].spec.Name)
-		b = appendInt(b, `,"workers":`, int64(p.Workers))
+		b = strictjson.AppendText(append(b, `{"server":`...), s.servers[p.Server].spec.Name)
+		b = strictjson.AppendInt(b, `,"workers":`, int64(p.Workers))
 		b = appendAmount(b, p.Amount)
-		b = append(b, `,"gpus":[`...)
-		for k, g := range gpus[:p.Workers] {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(g), 10)
-		}
-		b, gpus = append(b, "]}"...), gpus[p.Workers:]
+		b = strictjson.AppendInts(append(b, `,"gpus":`...), gpus[:p.Workers])
+		b, gpus = append(b, '}'), gpus[p.Workers:]
 	}
 	return append(b, "]}"...)
 }
@@ -236,21 +229,9 @@ func (s *View) appendWhere(b []byte, where *ServerSet) []byte {
 		if n++; n > 1 {
 			b = append(b, ',')
 		}
-		b = appendText(b, s.servers[id].spec.Name)
+		b = strictjson.AppendText(b, s.servers[id].spec.Name)
 	}
 	return append(b, ']')
-}
-
-func appendText(b []byte, s string) []byte {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic("cluster: " + err.Error())
-	}
-	return append(b, text...)
-}
-
-func appendInt(b []byte, key string, n int64) []byte {
-	return strconv.AppendInt(append(b, key...), n, 10)
 }
 
 func appendLimit(b []byte, n int64) []byte {
@@ -261,23 +242,8 @@ func appendLimit(b []byte, n int64) []byte {
 }
 
 func appendAmount(b []byte, a Amount) []byte {
-	b = appendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
-	b = appendInt(b, `,"cpu_milli":`, int64(a.CPUMilli))
-	b = appendInt(b, `,"mem_mib":`, int64(a.MemMiB))
-	return appendSome(b, `,"gpu_mem_mib":`, int64(a.GPUMemMiB))
-}
-
-// appendSome writes nothing for 0, and appendSomeText writes nothing for an empty text.
-func appendSome(b []byte, key string, n int64) []byte {
-	if n == 0 {
-		return b
-	}
-	return appendInt(b, key, n)
-}
-
-func appendSomeText(b []byte, key, text string) []byte {
-	if text == "" {
-		return b
-	}
-	return appendText(append(b, key...), text)
+	b = strictjson.AppendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
+	b = strictjson.AppendInt(b, `,"cpu_milli":`, int64(a.CPUMilli))
+	b = strictjson.AppendInt(b, `,"mem_mib":`, int64(a.MemMiB))
+	return strictjson.AppendSome(b, `,"gpu_mem_mib":`, int64(a.GPUMemMiB))
 }

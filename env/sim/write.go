@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/names"
+	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
 // logFormat and logVersion identify the format of a written log.
@@ -107,21 +107,21 @@ func (l *Log) clean() error {
 
 func (l *Log) appendHeader(b []byte) []byte {
 	b = fmt.Appendf(b, `{"format":"%s","version":%d,"scheduler":`, logFormat, logVersion)
-	b = appendText(b, l.Scheduler)
-	b = appendText(append(b, `,"physics":`...), l.Config.Physics.Name())
+	b = strictjson.AppendText(b, l.Scheduler)
+	b = strictjson.AppendText(append(b, `,"physics":`...), l.Config.Physics.Name())
 	c, r := &l.Config, &l.Config.Restart
 	b = fmt.Appendf(b, `,"restart":{"preempt":%d,"migrate":%d,"resize":%d,"from_scratch":%t,"interval":%d,"save":%d}`,
 		r.Preempt, r.Migrate, r.Resize, r.FromScratch, r.Interval, r.Save)
 	b = fmt.Appendf(b, `,"horizon":%d,"jobs":%d`, c.Horizon, len(l.Jobs))
-	b = appendSome(b, `,"warm":`, int64(c.Warm))
-	b = appendSome(b, `,"grace":`, int64(c.Grace))
-	b = appendSome(b, `,"per_gpu":`, int64(c.Cluster.PerGPU))
+	b = strictjson.AppendSome(b, `,"warm":`, int64(c.Warm))
+	b = strictjson.AppendSome(b, `,"grace":`, int64(c.Grace))
+	b = strictjson.AppendSome(b, `,"per_gpu":`, int64(c.Cluster.PerGPU))
 	if c.Cluster.NoPreemption {
 		b = append(b, `,"no_preemption":true`...)
 	}
 	b = appendRows(b, `,"quotas":[`, len(c.Cluster.Quotas), func(b []byte, i int) []byte {
-		b = appendText(append(b, `{"tenant":`...), c.Cluster.Quotas[i].Tenant)
-		return append(appendInt(b, `,"gpus":`, int64(c.Cluster.Quotas[i].GPUs)), '}')
+		b = strictjson.AppendText(append(b, `{"tenant":`...), c.Cluster.Quotas[i].Tenant)
+		return append(strictjson.AppendInt(b, `,"gpus":`, int64(c.Cluster.Quotas[i].GPUs)), '}')
 	})
 	b = appendRows(b, `,"outages":[`, len(c.Outages), func(b []byte, i int) []byte {
 		o := &c.Outages[i]
@@ -132,13 +132,13 @@ func (l *Log) appendHeader(b []byte) []byte {
 		return fmt.Appendf(b, "[%d,%d,%d]", d.At, d.Need, d.Offer)
 	})
 	if m := &c.Readings; *m != (Readings{}) {
-		b = appendInt(b, `,"readings":{"interval":`, int64(m.Interval))
-		b = appendFloat(b, `,"noise":`, m.Noise)
+		b = strictjson.AppendInt(b, `,"readings":{"interval":`, int64(m.Interval))
+		b = strictjson.AppendFloat(b, `,"noise":`, m.Noise)
 		b = append(strconv.AppendUint(append(b, `,"seed":`...), m.Seed, 10), '}')
 	}
 	if f := &c.Phases; *f != (Phases{}) {
-		b = appendInt(b, `,"phases":{"every":`, int64(f.Every))
-		b = appendFloat(b, `,"slowest":`, f.Slowest)
+		b = strictjson.AppendInt(b, `,"phases":{"every":`, int64(f.Every))
+		b = strictjson.AppendFloat(b, `,"slowest":`, f.Slowest)
 		b = append(strconv.AppendUint(append(b, `,"seed":`...), f.Seed, 10), '}')
 	}
 	if h := &c.Hidden; *h != (Hidden{}) {
@@ -199,20 +199,20 @@ func cutNumber(name string) (prefix string, n int, ok bool) {
 
 func appendServers(b []byte, v *cluster.ServerSpec, count int) []byte {
 	if prefix, from, _ := cutNumber(v.Name); count > 1 {
-		b = appendText(append(b, `{"name":`...), prefix)
-		b = appendInt(b, `,"from":`, int64(from))
-		b = appendInt(b, `,"count":`, int64(count))
+		b = strictjson.AppendText(append(b, `{"name":`...), prefix)
+		b = strictjson.AppendInt(b, `,"from":`, int64(from))
+		b = strictjson.AppendInt(b, `,"count":`, int64(count))
 	} else {
-		b = appendText(append(b, `{"name":`...), v.Name)
+		b = strictjson.AppendText(append(b, `{"name":`...), v.Name)
 	}
-	b = appendInt(b, `,"gpus":`, int64(v.GPUs))
+	b = strictjson.AppendInt(b, `,"gpus":`, int64(v.GPUs))
 	b = appendLimit(b, `,"cpu_milli":`, v.CPUMilli)
 	b = appendLimit(b, `,"mem_mib":`, v.MemMiB)
 	b = append(append(b, `,"pool":"`...), v.Pool.String()...)
 	b = append(b, '"')
-	b = appendSomeText(b, `,"gpu_type":`, v.GPUType)
-	b = appendSome(b, `,"gpu_mem_mib":`, int64(v.GPUMemMiB))
-	b = appendSome(b, `,"rack":`, int64(v.Rack))
+	b = strictjson.AppendSomeText(b, `,"gpu_type":`, v.GPUType)
+	b = strictjson.AppendSome(b, `,"gpu_mem_mib":`, int64(v.GPUMemMiB))
+	b = strictjson.AppendSome(b, `,"rack":`, int64(v.Rack))
 	return append(b, '}')
 }
 
@@ -223,26 +223,26 @@ func (l *Log) appendRecord(b []byte, r *Record) []byte {
 	b = appendKind(b, r.At, r.Kind)
 	switch r.Kind {
 	case Loan, Reclaim, Seize:
-		b = appendInt(b, `,"server":`, int64(r.Server))
+		b = strictjson.AppendInt(b, `,"server":`, int64(r.Server))
 	case Fail, Repair:
-		b = appendInt(b, `,"server":`, int64(r.Server))
+		b = strictjson.AppendInt(b, `,"server":`, int64(r.Server))
 		if r.Index >= 0 {
-			b = appendInt(b, `,"gpu":`, int64(r.Index))
+			b = strictjson.AppendInt(b, `,"gpu":`, int64(r.Index))
 		}
 	case Need:
 		d := &l.Config.Demand[r.Index]
-		b = appendInt(b, `,"need":`, d.Need)
-		b = appendInt(b, `,"offer":`, int64(d.Offer))
+		b = strictjson.AppendInt(b, `,"need":`, d.Need)
+		b = strictjson.AppendInt(b, `,"offer":`, int64(d.Offer))
 	case Measure:
-		b = appendInt(b, `,"job":`, int64(r.Job))
-		b = appendFloat(b, `,"speed":`, l.Speed(r))
+		b = strictjson.AppendInt(b, `,"job":`, int64(r.Job))
+		b = strictjson.AppendFloat(b, `,"speed":`, l.Speed(r))
 	case End:
 		if l.Outcome.Terminated {
 			return append(b, `,"terminated":true}`...)
 		}
-		b = appendText(append(b, `,"truncated":`...), l.Outcome.Truncated)
+		b = strictjson.AppendText(append(b, `,"truncated":`...), l.Outcome.Truncated)
 	default:
-		b = appendInt(b, `,"job":`, int64(r.Job))
+		b = strictjson.AppendInt(b, `,"job":`, int64(r.Job))
 		if p := l.Placement(r); len(p) > 0 {
 			b = appendPieces(b, p, l.GPUs(r))
 		}
@@ -251,7 +251,7 @@ func (l *Log) appendRecord(b []byte, r *Record) []byte {
 }
 
 func appendKind(b []byte, at time.Duration, k Kind) []byte {
-	b = appendInt(b, `{"at":`, int64(at))
+	b = strictjson.AppendInt(b, `{"at":`, int64(at))
 	b = append(b, `,"kind":"`...)
 	b = append(b, k.String()...)
 	return append(b, '"')
@@ -259,26 +259,26 @@ func appendKind(b []byte, at time.Duration, k Kind) []byte {
 
 func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
 	b = appendKind(b, j.Submit, k)
-	b = appendInt(b, `,"job":`, int64(id))
-	b = appendText(append(b, `,"name":`...), j.Name)
-	b = appendSomeText(b, `,"user":`, j.User)
-	b = appendSomeText(b, `,"tenant":`, j.Tenant)
-	b = appendSomeText(b, `,"model":`, j.Model)
-	b = appendSomeText(b, `,"group":`, j.Group)
-	b = appendSome(b, `,"stages":`, int64(j.Stages))
-	b = appendSome(b, `,"tensor":`, int64(j.Tensor))
-	b = appendSomeText(b, `,"gpu_type":`, j.GPUType)
+	b = strictjson.AppendInt(b, `,"job":`, int64(id))
+	b = strictjson.AppendText(append(b, `,"name":`...), j.Name)
+	b = strictjson.AppendSomeText(b, `,"user":`, j.User)
+	b = strictjson.AppendSomeText(b, `,"tenant":`, j.Tenant)
+	b = strictjson.AppendSomeText(b, `,"model":`, j.Model)
+	b = strictjson.AppendSomeText(b, `,"group":`, j.Group)
+	b = strictjson.AppendSome(b, `,"stages":`, int64(j.Stages))
+	b = strictjson.AppendSome(b, `,"tensor":`, int64(j.Tensor))
+	b = strictjson.AppendSomeText(b, `,"gpu_type":`, j.GPUType)
 	if j.Mixed {
 		b = append(b, `,"mixed":true`...)
 	}
 	b = appendWhere(b, j.Where)
-	b = appendInt(b, `,"workers":`, int64(j.Workers))
-	b = appendSome(b, `,"min_workers":`, int64(j.MinWorkers))
-	b = appendSome(b, `,"max_workers":`, int64(j.MaxWorkers))
+	b = strictjson.AppendInt(b, `,"workers":`, int64(j.Workers))
+	b = strictjson.AppendSome(b, `,"min_workers":`, int64(j.MinWorkers))
+	b = strictjson.AppendSome(b, `,"max_workers":`, int64(j.MaxWorkers))
 	b = appendAmount(b, j.Request)
-	b = appendSome(b, `,"estimate":`, int64(j.Estimate))
-	b = appendSome(b, `,"ran":`, int64(j.Ran))
-	b = appendInt(b, `,"work":`, int64(j.Work))
+	b = strictjson.AppendSome(b, `,"estimate":`, int64(j.Estimate))
+	b = strictjson.AppendSome(b, `,"ran":`, int64(j.Ran))
+	b = strictjson.AppendInt(b, `,"work":`, int64(j.Work))
 	b = append(append(b, `,"status":"`...), j.Status.String()...)
 	return append(b, `"}`...)
 }
@@ -304,70 +304,25 @@ func appendPieces(b []byte, p cluster.Placement, gpus []int32) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendInt(b, `{"server":`, int64(p[i].Server))
-		b = appendInt(b, `,"workers":`, int64(p[i].Workers))
+		b = strictjson.AppendInt(b, `{"server":`, int64(p[i].Server))
+		b = strictjson.AppendInt(b, `,"workers":`, int64(p[i].Workers))
 		b = appendAmount(b, p[i].Amount)
-		b = append(b, `,"gpus":[`...)
-		for k, g := range gpus[:p[i].Workers] {
-			if k > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(g), 10)
-		}
-		b, gpus = append(b, "]}"...), gpus[p[i].Workers:]
+		b = strictjson.AppendInts(append(b, `,"gpus":`...), gpus[:p[i].Workers])
+		b, gpus = append(b, '}'), gpus[p[i].Workers:]
 	}
 	return append(b, ']')
 }
 
 func appendAmount(b []byte, a cluster.Amount) []byte {
-	b = appendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
-	b = appendSome(b, `,"cpu_milli":`, int64(a.CPUMilli))
-	b = appendSome(b, `,"mem_mib":`, int64(a.MemMiB))
-	return appendSome(b, `,"gpu_mem_mib":`, int64(a.GPUMemMiB))
-}
-
-func appendInt(b []byte, key string, n int64) []byte {
-	return strconv.AppendInt(append(b, key...), n, 10)
-}
-
-// appendFloat appends the key and the shortest text from which the same number is read.
-func appendFloat(b []byte, key string, x float64) []byte {
-	return strconv.AppendFloat(append(b, key...), x, 'g', -1, 64)
-}
-
-// appendSome appends the key and the number, or nothing if the number is 0.
-func appendSome(b []byte, key string, n int64) []byte {
-	if n == 0 {
-		return b
-	}
-	return appendInt(b, key, n)
-}
-
-func appendSomeText(b []byte, key, text string) []byte {
-	if text == "" {
-		return b
-	}
-	return appendText(append(b, key...), text)
+	b = strictjson.AppendInt(b, `,"gpu_milli":`, int64(a.GPUMilli))
+	b = strictjson.AppendSome(b, `,"cpu_milli":`, int64(a.CPUMilli))
+	b = strictjson.AppendSome(b, `,"mem_mib":`, int64(a.MemMiB))
+	return strictjson.AppendSome(b, `,"gpu_mem_mib":`, int64(a.GPUMemMiB))
 }
 
 func appendLimit(b []byte, key string, n int64) []byte {
 	if n == cluster.Unlimited {
 		return append(append(b, key...), "null"...)
 	}
-	return appendInt(b, key, n)
-}
-
-// appendText appends a quoted string. It uses encoding/json only for strings that need more than quotes.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, err := json.Marshal(s)
-			if err != nil {
-				panic("sim: " + err.Error())
-			}
-			return append(b, text...)
-		}
-	}
-	b = append(append(b, '"'), s...)
-	return append(b, '"')
+	return strictjson.AppendInt(b, key, n)
 }
