@@ -50,9 +50,11 @@ var memories = strictjson.Format{
 			"1 to 256 bytes of printable text"),
 		"later": strictjson.Later,
 		"kind":  strictjson.As(func(r *strictjson.Reader, to *Kind) { *to = r.Owner.(*parser).kind; r.OneOf(string(*to)) }),
-		"level": strictjson.As(func(r *strictjson.Reader, to *level) { *to = level(r.OneOf(levelNames[:r.Owner.(*parser).levels]...)) }),
-		"last":  strictjson.As(func(r *strictjson.Reader, to *int64) { *to = r.Number(1, max(r.Owner.(*parser).ended, 1)) }),
-		"bins":  strictjson.As(readBins),
+		"level": strictjson.As(func(r *strictjson.Reader, to *level) {
+			*to = level(r.OneOf(levelNames[:r.Owner.(*parser).levels]...))
+		}),
+		"last": strictjson.As(func(r *strictjson.Reader, to *int64) { *to = r.Number(1, max(r.Owner.(*parser).ended, 1)) }),
+		"bins": strictjson.As(readBins),
 	},
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/internal/strictjson"
 )
 
-// snapshots is the format of snapshots. Tags of structs say how they are read. Kinds that refer to the servers or to the instant of
-// the snapshot ask the parser, which owns the reader.
+// snapshots is the format of snapshots. Tags of structs say how they are read. Kinds that refer to the servers or to the instant
+// of the snapshot ask the parser, which owns the reader.
 var snapshots = strictjson.Format{
 	Key: "snapshot",
 	Limits: map[string]int64{
