@@ -103,13 +103,9 @@ soak: ## play random episodes of all kinds for SOAK (10m), and let the scheduler
 	$(GO) test ./env/sim -run '^TestRandomEpisodes$$' -v -timeout 0 -soak $(SOAK)
 	$(GO) test -C $(KUBE)/control . -run '^TestSoak$$' -v -count=1 -timeout 0 -faults $(FAULTS) -faults.from $(FAULTS_FROM)
 soak-api: kubeassets ## let the scheduler for Kubernetes meet API_FAULTS (2000) faults on a real API server
-	$(GO) test -C $(KUBE)/e2e . -run '^TestSoak$$' -v -count=1 -timeout 0 -soak $(API_FAULTS) -soak.from $(API_FROM)
+	$(GO) test -C $(KUBE)/control . -run '^TestSoakOnServer$$' -v -count=1 -timeout 0 -server.faults $(API_FAULTS) -server.faults.from $(API_FROM)
 e2e: kubeassets ## try the scheduler for Kubernetes end to end
 	$(GO) test -C $(KUBE) ./e2e -v -count 1 -timeout 180m -window=long -faults=long $(E2EFLAGS)
-beside: ## run one trace with Kueue, with the scheduler for Kubernetes and in the simulator, in 10 minutes
-	scripts/kubeassets.sh kueue
-	$(GO) test -C $(KUBE) -count=1 -v ./kubetest -run Kueue -kueue
-	$(GO) test -C $(KUBE) -count=1 -v -timeout 30m ./e2e -run Beside -window=long -kueue
 
 bench: ## run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the Kubernetes that tests run against into bin/kube, as the go.mod of its module asks. One file is all the programs of
 # Kubernetes, by the name it is called by. KWOK is the module's tool; what it is told to do with nodes and pods comes from the folder
-# of its module. With kueue as argument it builds Kueue, too, which takes several minutes, so that CI does without.
+# of its module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go} to=$PWD/bin/kube from=cmd/clustergym-kube/kubeassets
@@ -15,13 +15,3 @@ if [ ! -e "$stamp" ]; then
   install -D -m 644 -t "$to/stages" "$stages"/{node/fast,node/heartbeat-with-lease,pod/fast}/*-*.yaml
   touch "$stamp"
 fi
-
-# Kueue needs another version of Kubernetes, and so a module of its own, from whose folder the definitions of its resources come.
-[ "${1:-}" = kueue ] || exit 0
-from+=/kueue
-stamp=$to/.kueue-$(cat $from/{go.mod,go.sum} | sha256sum | cut -c1-16)
-[ -e "$to/kueue.yaml" ] && [ -e "$stamp" ] && exit 0
-"$go" build -C $from -trimpath -ldflags '-s -w' -o "$to/" tool
-"$to/kubectl" kustomize "$("$go" list -C $from -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components/crd" >"$to/kueue.yaml.new"
-mv "$to/kueue.yaml.new" "$to/kueue.yaml"
-touch "$stamp"
