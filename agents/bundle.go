@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
@@ -40,8 +41,8 @@ func (p *Policy) Bundle(created string, training checkpoints.Provenance) (b chec
 	return checkpoints.Bundle{Manifest: m, Tensors: tensors}, card(p, &training), nil
 }
 
-// Load reads a bundle. It returns an error with the reason if the bundle is damaged, or was made for observations or a network
-// that this version does not have.
+// Load reads a bundle whose prior is in package baselines; FromBundle takes any table. It returns an error with the reason if the
+// bundle is damaged, or was made for observations or a network that this version does not have.
 func Load(dir string) (*Policy, *checkpoints.Manifest, error) {
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
 	return build(b, err, "read policy "+dir)
@@ -58,27 +59,27 @@ func build(b *checkpoints.Bundle, err error, doing string) (*Policy, *checkpoint
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := FromBundle(b)
+	p, err := FromBundle(b, baselines.Table{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	return p, &b.Manifest, nil
 }
 
-// FromBundle returns the policy in a bundle that was read. The policy owns the bundle's tensors.
-func FromBundle(b *checkpoints.Bundle) (*Policy, error) {
+// FromBundle returns the policy in a bundle that was read, with its prior from a table. The policy owns the bundle's tensors.
+func FromBundle(b *checkpoints.Bundle, t baselines.Table) (*Policy, error) {
 	m := &b.Manifest
 	got := m.Architecture.Choices["network"]
 	if got != network && got != jointNetwork {
 		return nil, fmt.Errorf("network %q, want %s or %s: %w", got, network, jointNetwork, checkpoints.ErrForeign)
 	}
-	s, err := settingFrom(m)
+	s, err := settingFrom(m, t)
 	if err != nil {
 		return nil, err
 	}
 	sizes, choices := m.Architecture.Sizes, m.Architecture.Choices
 	d := Design{
-		Name: m.Name, Encoder: s.Encoder, Window: s.Window, Prior: s.Prior, Wide: s.Wide, Margin: m.Prior.Margin,
+		Name: m.Name, Encoder: s.Encoder, Window: s.Window, Prior: s.Prior, Table: t, Wide: s.Wide, Margin: m.Prior.Margin,
 		Size: Size{
 			Width: sizes["width"], Heads: sizes["heads"], Hidden: sizes["hidden"], Rank: sizes["rank"], Kappa: sizes["kappa"],
 			Inducing: sizes["inducing"], Attention: choices["attention"], Graph: choices["graph"], Joint: got == jointNetwork,

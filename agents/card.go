@@ -59,7 +59,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 	}
 	say("\n"+limits, aim(training))
 
-	say("\n%s", use(training.Scenario, p.Prior))
+	say("\n%s", use(training.Scenario, p.prior.Needs()))
 	say("%s", loading)
 	return b.String()
 }
@@ -85,9 +85,9 @@ func saySeen(say func(string, ...any), training *checkpoints.Provenance) {
 }
 
 // use says by which commands a policy is used. One whose prior begins with what a training split teaches needs a file of that.
-func use(scenario, prior string) string {
+func use(scenario string, needs baselines.Needs) string {
 	scenario, teach, taught := cmp.Or(scenario, "SCENARIO"), "", ""
-	if needs, err := baselines.Fits(prior); err == nil && (needs.Learned || needs.Speeds) {
+	if needs.Learned || needs.Speeds {
 		first, _, _ := strings.Cut(scenario, ",")
 		teach, taught = "    clustergym beliefs --scenario "+first+" --save beliefs.json\n", " --beliefs beliefs.json"
 	}

@@ -36,7 +36,7 @@ func NewCentral(name string, s Setting, file []byte) (*Central, error) {
 	if err := c.ready(); err != nil {
 		return nil, err
 	}
-	if _, know := baselines.CutKnow(s.Prior); know != "" {
+	if _, know := c.prior.CutKnow(); know != "" {
 		return nil, fmt.Errorf("prior %s, want one without %s: the environment shows what is told, not what a prior believes", s.Prior,
 			baselines.KnowSuffix)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
@@ -43,7 +44,7 @@ func sjfskip() agents.Setting { return agents.Setting{Window: 16, Prior: "sjfski
 func TestCentralNamesTheHighestScore(t *testing.T) {
 	c := cluster.Uniform(5, 8)
 	jobs := workload(150, 1, false)
-	prior, err := baselines.New("sjfskip")
+	prior, err := all.New("sjfskip")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		{"type of scores", sjfskip(), input("action_mask", onnx.Bool, 9), "computes scores bool [9], want float32 [9]"},
 		{"beliefs", know, weighed(1), "want one without +know"},
 		{"prior", agents.Setting{Window: 16, Prior: "lottery"}, weighed(1), "lottery"},
-		{"file", agents.Setting{Window: 16, Prior: "a-srpt:predictor=mine.predictor"}, weighed(1), "without files"},
+		{"file", agents.Setting{Window: 16, Prior: "a-srpt:predictor=mine.predictor", Table: all.Table()}, weighed(1), "without files"},
 		{"window", agents.Setting{Prior: "sjfskip"}, weighed(1), "window of 0 jobs"},
 	} {
 		p, err := central(c.s, c.build)
@@ -208,7 +209,7 @@ func TestBundlesOfCentrals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := agents.CentralFrom(b)
+	back, err := agents.CentralFrom(b, baselines.Table{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestBundlesOfCentrals(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&b.Manifest)
-		if _, err := agents.CentralFrom(b); !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), want) {
+		if _, err := agents.CentralFrom(b, baselines.Table{}); !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
@@ -28,14 +29,14 @@ func (c *Central) Save(dir, created string, training checkpoints.Provenance, key
 	return checkpoints.WriteBundle(dir, m, nil, c.file, c.card(&training), key)
 }
 
-// CentralFrom returns the policy in a bundle that was read. It returns an error with the reason if the bundle was made for
-// observations or a setting that this version does not have, or if its model cannot be computed.
-func CentralFrom(b *checkpoints.Bundle) (*Central, error) {
+// CentralFrom returns the policy in a bundle that was read, with its prior from a table. It returns an error with the reason if the
+// bundle was made for observations or a setting that this version does not have, or if its model cannot be computed.
+func CentralFrom(b *checkpoints.Bundle, t baselines.Table) (*Central, error) {
 	if !IsCentral(&b.Manifest) {
 		return nil, fmt.Errorf("network %q, want %s: %w", b.Manifest.Architecture.Choices["network"], centralNetwork,
 			checkpoints.ErrForeign)
 	}
-	s, err := settingFrom(&b.Manifest)
+	s, err := settingFrom(&b.Manifest, t)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (c *Central) card(training *checkpoints.Provenance) string {
 	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no\n" +
 		"number, the prior's own is taken.")
 	say("\n"+limits, aim(training))
-	say("\n%s", use(training.Scenario, c.Prior))
+	say("\n%s", use(training.Scenario, c.prior.Needs()))
 	say("A Go program finds it with the package `policy`. `manifest.json` lists every feature with its unit and range, and the\n" +
 		"SHA-256 of `policy.onnx`.\n\n" + licences)
 	return b.String()

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/clustergym/clustergym/baselines"
 )
 
 // Policy is a trained team without a cluster: it can decide on clusters with any number of servers.
@@ -36,6 +38,7 @@ type Design struct {
 	Encoder string // see Policy
 	Window  int
 	Prior   string
+	Table   baselines.Table // that has the prior and the rivals
 	Wide    Wide
 	Margin  float64
 	Size    Size
@@ -55,7 +58,7 @@ func NewPolicy(name string, size Size, window int, prior string, r *rand.Rand) (
 // Make returns a policy of this design, with weights from the given function. It returns an error if this program does not have
 // the encoder or the prior.
 func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
-	s := Setting{Window: d.Window, Encoder: d.Encoder, Prior: d.Prior, Wide: d.Wide}
+	s := Setting{Window: d.Window, Encoder: d.Encoder, Prior: d.Prior, Table: d.Table, Wide: d.Wide}
 	p := &Policy{Name: d.Name, Setting: s, Margin: d.Margin}
 	if !(p.Margin >= 0 && p.Margin <= math.MaxFloat32) {
 		return nil, fmt.Errorf("margin %v, want 0 or more", p.Margin)
@@ -79,7 +82,8 @@ func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 // Design returns the design of the policy: with the same weights, Make returns an equal policy without a Range.
 func (p *Policy) Design() Design {
 	return Design{
-		Name: p.Name, Encoder: p.Encoder, Window: p.Window, Prior: p.Prior, Wide: p.Wide, Margin: p.Margin, Size: p.Shape.size(),
+		Name: p.Name, Encoder: p.Encoder, Window: p.Window, Prior: p.Prior, Table: p.Table, Wide: p.Wide, Margin: p.Margin,
+		Size: p.Shape.size(),
 	}
 }
 

@@ -2,10 +2,8 @@ package agents
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -18,14 +16,17 @@ type Setting struct {
 	Window int // number of jobs to observe, besides the jobs that candidates are about
 	// Encoder is the name of the encoder, for observe.Named; empty means the standard encoder.
 	Encoder string
-	// Prior is the name of the baseline whose proposals the policy reviews, for baselines.New. If it ends in baselines.KnowSuffix,
-	// the policy believes what the prior believes, too.
+	// Prior is the name of the baseline whose proposals the policy reviews. If it ends in baselines.KnowSuffix, the policy believes
+	// what the prior believes, too.
 	Prior string
+	// Table has the prior and the rivals.
+	Table baselines.Table
 	// Given is what the prior may use. A prior with seen=training needs it.
 	Given baselines.Given
 	// Wide selects wide lists of candidates; the zero value selects narrow lists, see candidates.Config.
 	Wide Wide
 
+	prior  baselines.Spec
 	review baselines.Review
 }
 
@@ -61,24 +62,31 @@ func (s *Setting) ready() (err error) {
 	if s.Window < 1 || s.Window > maxWindow {
 		return fmt.Errorf("window of %d jobs, want 1 to %d", s.Window, maxWindow)
 	}
-	// A baseline's option may name a file, and a policy from elsewhere must not make the program read files.
-	for _, name := range append([]string{s.Prior}, s.Wide.Rivals...) {
-		if strings.ContainsAny(name, `/\`) || strings.Contains(name, option.FileExtension) {
-			return fmt.Errorf("prior or rival %q, want a baseline without files", name)
+	all, err := s.Table.ParseAll(append([]string{s.Prior}, s.Wide.Rivals...)...)
+	for i := range all {
+		if len(all[i].Files()) > 0 { // a policy from elsewhere must not make the program read files
+			err = fmt.Errorf("%q, want a baseline without files", all[i])
 		}
 	}
-	if s.review, err = baselines.Reviewed(s.Prior); err != nil {
-		return fmt.Errorf("prior: %w", err)
+	if err == nil {
+		s.prior = all[0]
+		s.review, err = s.prior.Review(baselines.Given{})
+	}
+	if err != nil {
+		return fmt.Errorf("prior or rival: %w", err)
 	}
 	if n := s.Wide.Items; n < 0 || n > maxItems || n == 0 && len(s.Wide.Rivals) > 0 {
 		return fmt.Errorf("%d candidates with %d rivals, want 0 to %d, and none without", n, len(s.Wide.Rivals), maxItems)
 	}
 	if s.Wide.Items > 0 {
 		s.review.Rule = nil // the prior itself moves jobs
-		s.review.Config, err = baselines.Wide(s.Prior, s.Wide.Items, s.Wide.Rivals...)
+		s.review.Config, err = s.prior.Wide(s.Wide.Items, all[1:]...)
 	}
 	return err
 }
+
+// Base returns the prior.
+func (s *Setting) Base() baselines.Spec { return s.prior }
 
 // maxItems is the largest Wide.Items that a bundle may contain.
 const maxItems = 1 << 10
@@ -104,14 +112,14 @@ func (s *Setting) Game() game.Config {
 
 // beliefs returns new beliefs of the prior, nil if it has none.
 func (s *Setting) beliefs() game.Beliefs {
-	_, create, err := s.Given.Beliefs(s.Prior)
+	b, err := s.prior.Beliefs(s.Given)
 	switch {
 	case err != nil:
 		return unfounded{err}
-	case create == nil:
+	case b == nil:
 		return nil
 	}
-	return create()
+	return b
 }
 
 // unfounded are the beliefs of a prior that lacks what it begins with. The error comes where an episode begins, because Game
@@ -156,8 +164,8 @@ func (s *Setting) manifest(name, created string, training checkpoints.Provenance
 
 // settingFrom returns the setting in a manifest, unchecked but for its features: they must be those of this program's encoder of
 // the same name.
-func settingFrom(m *checkpoints.Manifest) (s Setting, err error) {
-	s = Setting{Window: m.Window, Encoder: m.Encoder, Prior: m.Prior.Name}
+func settingFrom(m *checkpoints.Manifest, t baselines.Table) (s Setting, err error) {
+	s = Setting{Window: m.Window, Encoder: m.Encoder, Prior: m.Prior.Name, Table: t}
 	if c := m.Candidates; c != nil {
 		if c.Set != wideSet {
 			return s, fmt.Errorf("candidates %q, want %q: %w", c.Set, wideSet, checkpoints.ErrForeign)

@@ -200,7 +200,7 @@ func (t *Team) Reset(seed uint64) error { return t.Scheduler.Reset(seed) }
 
 // NewPrior returns the prior of a setting as a scheduler.
 func NewPrior(s *Setting) cluster.Scheduler {
-	prior, err := s.Given.New(s.Prior)
+	prior, err := s.prior.New(s.Given)
 	if err != nil {
 		return unable{err} // the name was checked: what the prior begins with is missing
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
@@ -20,9 +19,6 @@ import (
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 )
-
-// Register all baselines for the tests.
-func init() { all.Register() }
 
 // workload returns contended jobs: gangs of up to three servers of 8 GPUs, some of them elastic, and GPU shares if shares is
 // true.
@@ -104,7 +100,7 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 		c.PerGPU = 2
 		jobs := workload(150, uint64(seed), seed%2 == 0)
 		p := newPolicy(t, uint64(seed), name)
-		base, err := baselines.New(name)
+		base, err := all.New(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +133,7 @@ func TestUntrainedIsItsPriorToldNothing(t *testing.T) {
 			j.Request.CPUMilli, j.Request.MemMiB, j.Tenant = 3000, 16<<10, fmt.Sprint("user ", i%7)
 		}
 		p := newPolicy(t, seed, prior)
-		base, err := baselines.New(prior)
+		base, err := all.New(prior)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +240,7 @@ func TestTeamOverWideLists(t *testing.T) {
 	after := 0 // choices after which others were made at the same decision
 	for seed, name := range priors {
 		design := agents.Design{
-			Name: "wide", Window: 16, Prior: name, Wide: agents.Wide{Items: 30, Rivals: []string{"fifo", "a-srpt"}}, Margin: 1,
+			Name: "wide", Window: 16, Prior: name, Table: all.Table(), Wide: agents.Wide{Items: 30, Rivals: []string{"fifo", "a-srpt"}}, Margin: 1,
 			Size: agents.DefaultSize(),
 		}
 		design.Size.Joint = seed%2 == 0

@@ -36,7 +36,7 @@ func TestToldAndUntoldAgree(t *testing.T) {
 					j.Workers, j.Request.GPUMilli = 1, cluster.WholeGPU
 				}
 				play := func(name string) []string {
-					s, err := New(name)
+					s, err := tested().New(name)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -152,7 +152,7 @@ func TestBaselines(t *testing.T) {
 	for _, name := range variants() {
 		t.Run(name, func(t *testing.T) {
 			fresh := func() cluster.Scheduler {
-				p, err := New(name)
+				p, err := tested().New(name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,7 +199,7 @@ func variants() (names []string) {
 	}
 	names = append(names, "fifo:backfill=easy", "sjf:backfill=easy+menu+move+loan+know",
 		"qssf:backfill=easy+know:time=history:by=mean")
-	for _, b := range All() {
+	for _, b := range tested().All() {
 		names = append(names, b.Name, b.Name+LoanSuffix, b.Name+MoveSuffix, b.Name+KnowSuffix)
 		if b.Orders() {
 			names = append(names, b.Name+MenuSuffix, b.Name+MenuSuffix+LoanSuffix, b.Name+MenuSuffix+MoveSuffix+LoanSuffix+KnowSuffix)
@@ -222,7 +222,7 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		who := rapid.SampledFrom(All()).Draw(t, "who ran it").New()
+		who := made(t, rapid.SampledFrom(tested().Names()).Draw(t, "who ran it"))
 		if err := s.Run(t.Context(), who, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -248,8 +248,8 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 			}
 			return b.String()
 		}
-		for _, b := range All() {
-			ops(b.New())
+		for _, name := range tested().Names() {
+			ops(made(t, name))
 		}
 		if got, want := ops(plainSRTF()), ops(newPlain()); got != want {
 			t.Fatalf("srtf proposes\n%s, want\n%s\nin\n%s", got, want, text.String())
@@ -289,7 +289,7 @@ func TestStopsForSomebody(t *testing.T) {
 					jobs[i].Work *= 100 // past the bound of las
 				}
 				mix(t, &cfg, jobs)
-				p, err := New(name)
+				p, err := tested().New(name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -324,22 +324,16 @@ func TestRandomDrawsFromItsSeed(t *testing.T) {
 func TestNoEstimates(t *testing.T) {
 	jobs := []job{{Work: time.Second, JobSpec: cluster.JobSpec{
 		Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}}}
-	for _, b := range All() {
+	for _, b := range tested().All() {
 		s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 1)}, jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Run(t.Context(), b.New(), 1)
+		err = s.Run(t.Context(), made(t, b.Name), 1)
 		needs := strings.HasPrefix(b.Needs, needsEstimates)
 		if needs != (err != nil && strings.Contains(err.Error(), "job a has no estimate")) {
 			t.Errorf("%s: error %v", b.Name, err)
 		}
-	}
-}
-
-func TestNewRefuses(t *testing.T) {
-	if _, err := New("lifo"); err == nil || !strings.Contains(err.Error(), "want one of fifo, fjf") {
-		t.Errorf("error %v, want one that lists the baselines", err)
 	}
 }
 

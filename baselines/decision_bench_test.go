@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
@@ -22,7 +23,7 @@ import (
 // decision, which fills the cluster.
 func BenchmarkDecision(b *testing.B) {
 	cfg, jobs := contended(b, 1000, 5000)
-	for _, base := range baselines.All() {
+	for _, base := range all.Table().All() {
 		names := []string{base.Name}
 		if base.Orders() {
 			names = append(names, base.Name+baselines.MenuSuffix)
@@ -49,7 +50,7 @@ func decide(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most in
 
 // play plays the given number of decisions of a baseline.
 func play(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most int) *watched {
-	sched, err := baselines.New(name)
+	sched, err := all.New(name)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -68,17 +68,12 @@ func declareGittins(s *Settings) maker {
 	c := gittins.Default()
 	s.Int(&c.Least, "least", 1, 1<<16, "jobs that must have ended before the index is used", "own choice")
 	s.Gone("bound", "queues", "unit", "growth", "window")
-	var q quantum
-	s.quantum(&q)
-	placer := s.Placer(bestFit)
-	return func(name string) cluster.Scheduler {
+	return s.preemptive(quantum{}, bestFit, func() preemptive {
 		o := gittins.New(c)
-		p := &preemptive{name: name, alarm: o.Alarm, learn: o, quantum: q}
-		p.order = func(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error) {
+		order := func(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Duration, error) {
 			rank, err := o.Key(s, id)
 			return rank + held(s, id, extra), err
 		}
-		p.plan.place, p.plan.amounts = placer()
-		return p
-	}
+		return preemptive{order: order, alarm: o.Alarm, learn: o}
+	})
 }

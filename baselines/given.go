@@ -2,6 +2,7 @@ package baselines
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/env/belief"
@@ -19,18 +20,18 @@ type Given struct {
 	// Speeds returns what belief.Speeds has learned from readings before the episode, as its method Save returns it. Nobody changes
 	// it. KnowSuffix with seen=training and speed=fit needs it.
 	Speeds func() []byte
-	// Memory returns what was learned in production so far. Nobody changes it. KnowSuffix begins with it, and does not need Learned
-	// and Speeds then. It may be nil.
-	Memory func() *belief.Memory
-	// Tell is called for a baseline that must be told the truth, as a reference for those that are not. Whoever simulates an episode
-	// then tells it; see sim.Episode.Tell. KnowSuffix with time=truth or speed=truth needs it.
-	Tell func(Truth)
+	// Memory is what was learned in production so far. Nobody changes it. KnowSuffix begins with it, and does not need Learned and
+	// Speeds then. It may be nil.
+	Memory *belief.Memory
+	// Tells says that baselines are told the truth that they need, as a reference for those that are not. Whoever simulates an
+	// episode then tells it; see sim.Episode.Tell. KnowSuffix with time=truth or speed=truth needs it.
+	Tells bool
 }
 
 // Nothing returns what baselines may begin with that have learned nothing. The truth that they ask for is not told.
 func Nothing() Given {
 	return Given{
-		Learned: func(belief.Kind) []byte { return nil }, Speeds: func() []byte { return nil }, Tell: func(Truth) {},
+		Learned: func(belief.Kind) []byte { return nil }, Speeds: func() []byte { return nil }, Tells: true,
 	}
 }
 
@@ -54,41 +55,24 @@ func (n *Needs) Add(other Needs) {
 	n.Truth = Truth{Times: n.Truth.Times || other.Truth.Times, Speeds: n.Truth.Speeds || other.Truth.Speeds}
 }
 
-// ErrUnfitted is wrapped by the error of New about a baseline that needs a field of Given that is nil.
+// ErrUnfitted is wrapped by the error of Lacks.
 var ErrUnfitted = errors.New("this needs a scenario and its training split, which are known only in eval")
 
-// Fits returns what the baseline of that name, which is named as in New, needs of Given. It returns the error of New about any
-// other mistake in the name.
-func Fits(name string) (needs Needs, err error) {
-	_, err = recording(&needs).New(name) // the scheduler is never used
-	return needs, err
-}
-
-// FitsOuter does the same for the suffix that CutOuter cuts off.
-func FitsOuter(name string) (needs Needs, err error) {
-	_, _, err = recording(&needs).CutOuter(name)
-	return needs, err
-}
-
-// recording returns what records that it is used.
-func recording(needs *Needs) Given {
-	return Given{
-		Fitted: func() asrpt.Predictor {
-			needs.Fitted = true
-			return nil
-		},
-		Learned: func(belief.Kind) []byte {
-			needs.Learned = true
-			return nil
-		},
-		Speeds: func() []byte {
-			needs.Speeds = true
-			return nil
-		},
-		Memory: func() *belief.Memory {
-			needs.Memory = true
-			return nil
-		},
-		Tell: func(t Truth) { needs.Truth = t },
+// Lacks returns an error that wraps ErrUnfitted if the policy needs a field of Given that is not given.
+func (s Spec) Lacks(g Given) error {
+	of, instead := "", ""
+	switch n := s.Needs(); {
+	case n.Truth != (Truth{}) && !g.Tells:
+		of = KnowSuffix + ": the truth"
+	case g.Memory == nil && (n.Learned && g.Learned == nil || n.Speeds && g.Speeds == nil):
+		of, instead = KnowSuffix+": option seen", "plan, whatif and serve take it from a file, with --beliefs"
+	case n.Fitted && g.Fitted == nil:
+		of, instead = "option predictor", "otherwise want a file that clustergym predictor fit wrote"
+	default:
+		return nil
 	}
+	if instead != "" {
+		instead = "; " + instead
+	}
+	return fmt.Errorf("policy %q: %s: %w%s", s, of, ErrUnfitted, instead)
 }

@@ -1,10 +1,11 @@
 package baselines
 
-import "fmt"
+// missing contains policies that this package does not have: those of package baselines/all, and others that served only
+// experiments of papers, with what to use in place of each. The studies have those that their experiments play.
+var missing = map[string]string{
+	"a-srpt":  "",
+	"rollout": "",
 
-// gone contains policies that served only experiments of papers, and what to use in place of each. The studies have those that
-// their experiments play.
-var gone = map[string]string{
 	"spjf":         "sjf+know:time=history",
 	"spwf":         "qssf+know:time=history",
 	"wcs-duration": "sjfskip+know:time=history",
@@ -15,10 +16,4 @@ var gone = map[string]string{
 	"gandiva":       "lyra",
 	"afs":           "lyra",
 	"optimus":       "lyra",
-}
-
-// leaves returns the error about a policy that is gone.
-func leaves(policy, base string) error {
-	return fmt.Errorf("policy %q: %s served only experiments of papers, which are now in clustergym-studies; use %s",
-		policy, base, gone[base])
 }

@@ -1,17 +1,11 @@
 package baselines
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/env/cluster"
 )
-
-// KnowSuffix behind the name of a policy selects what the policy knows of run times and of speeds.
-const KnowSuffix = "+know"
 
 // before is what a policy has learned before an episode, as belief.Learner.Save and belief.Speeds.Save return it, or before a
 // decision in production; nil for nothing.
@@ -61,10 +55,7 @@ func knowers() Baseline {
 			" of the jobs that have ended since the episode began, or also of those of the training split. With speed=fit it sees no" +
 			" profiles either: in their place it sees what it has learned from measured throughputs.",
 		"own; the prediction by user and size as in Helios (Hu et al., SC 2021), with the age of the job", needsNothing,
-		func(s *Settings) maker {
-			knows(&s.Set)
-			return nil
-		},
+		declares(knows),
 	}
 }
 
@@ -90,98 +81,31 @@ func knows(s *option.Set) *knowing {
 	return k
 }
 
-// cutKnow cuts KnowSuffix and its options off the end of a name. It returns the rest of the name and a function that makes a
-// scheduler decide by what the suffix says; the function is nil if the name has no such suffix.
-func (g Given) cutKnow(name string) (inner string, know func(cluster.Scheduler) cluster.Scheduler, err error) {
-	inner, beliefs, err := g.Beliefs(name)
-	if err != nil || beliefs == nil {
-		return name, nil, err
+// needs returns what a policy with these options needs of Given.
+func (k *knowing) needs() Needs {
+	seen := k.seen == seenTraining
+	return Needs{
+		Memory: k.predicts() || k.fits(), Learned: seen && k.predicts(), Speeds: seen && k.fits(),
+		Truth: Truth{Times: k.time == timeTruth, Speeds: k.speed == speedTruth},
 	}
-	return inner, func(s cluster.Scheduler) cluster.Scheduler {
-		return &knower{s, beliefs(), s.Name() + name[len(inner):]}
-	}, nil
 }
 
-// CutKnow cuts KnowSuffix and its options off the end of a policy's name. It does not check the options.
-func CutKnow(name string) (inner, suffix string) {
-	inner, _, _ = cutSuffix(name, KnowSuffix)
-	return inner, name[len(inner):]
-}
-
-// Beliefs cuts KnowSuffix and its options off the end of a policy's name. It returns the rest of the name and a function that
-// returns new beliefs as the suffix says; the function is nil if the name has no such suffix.
-func (g Given) Beliefs(name string) (inner string, beliefs func() *Beliefs, err error) {
-	inner, options, found := cutSuffix(name, KnowSuffix)
-	if !found {
-		return name, nil, nil
-	}
-	k, err := parseKnow(options)
-	if err != nil {
-		return name, nil, fmt.Errorf("policy %q: %s: %w", name, KnowSuffix, err)
-	}
-	if k.time == timeTruth || k.speed == speedTruth {
-		if g.Tell == nil {
-			return name, nil, fmt.Errorf("policy %q: %s: the truth: %w", name, KnowSuffix, ErrUnfitted)
+// beliefs returns what a policy believes when an episode begins.
+func (k *knowing) beliefs(g Given) *Beliefs {
+	b := &Beliefs{knowing: *k}
+	b.step = max(k.step, time.Second)
+	switch needs := k.needs(); {
+	case needs.Memory && g.Memory != nil:
+		b.memory = g.Memory
+	default:
+		if needs.Learned {
+			b.before.times = g.Learned(k.time)
 		}
-		g.Tell(Truth{Times: k.time == timeTruth, Speeds: k.speed == speedTruth})
-	}
-	begin, err := g.before(k)
-	if err != nil {
-		return name, nil, fmt.Errorf("policy %q: %s: option seen: %w; plan, whatif and serve take it from a file, with --beliefs",
-			name, KnowSuffix, err)
-	}
-	return inner, func() *Beliefs { return &Beliefs{knowing: *k, before: begin} }, nil
-}
-
-func parseKnow(options string) (*knowing, error) {
-	var s option.Set
-	k := knows(&s)
-	if err := refuseNetworks(options); err != nil {
-		return nil, err
-	}
-	if err := s.Parse(options); err != nil {
-		return nil, err
-	}
-	k.step = max(k.step, time.Second)
-	return k, nil
-}
-
-// refuseNetworks returns an error for options of KnowSuffix that named networks, which earlier versions had.
-func refuseNetworks(options string) error {
-	for part := range strings.SplitSeq(options, ":") {
-		switch name, value, _ := strings.Cut(part, "="); {
-		case name == "from", name == "time" && value == "learned":
-			return fmt.Errorf("option %s: networks of run times are gone, no policy could be told apart with them: "+
-				"want time=history without from", name)
-		case name == "speeds", name == "speed" && value == "learned":
-			return fmt.Errorf("option %s: networks of speeds are gone, no policy could be told apart with them: "+
-				"want speed=fit without speeds", name)
+		if needs.Speeds {
+			b.before.speeds = g.Speeds()
 		}
 	}
-	return nil
-}
-
-// before returns what a policy has learned when an episode begins.
-func (g Given) before(k *knowing) (b before, err error) {
-	if g.Memory != nil && (k.predicts() || k.fits()) {
-		b.memory = g.Memory()
-	}
-	if b.memory != nil || k.seen == seenNothing {
-		return b, nil
-	}
-	if k.predicts() {
-		if g.Learned == nil {
-			return b, ErrUnfitted
-		}
-		b.times = g.Learned(k.time)
-	}
-	if k.fits() {
-		if g.Speeds == nil {
-			return b, ErrUnfitted
-		}
-		b.speeds = g.Speeds()
-	}
-	return b, nil
+	return b
 }
 
 // predicts reports whether a learner predicts run times.

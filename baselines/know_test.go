@@ -85,11 +85,12 @@ func TestKnowBegins(t *testing.T) {
 	if _, err := New(name); !errors.Is(err, ErrUnfitted) {
 		t.Errorf("error %v, want %v", err, ErrUnfitted)
 	}
-	if needs, err := Fits(name); err != nil || needs != (Needs{Learned: true, Memory: true}) {
-		t.Errorf("it needs %+v, error %v", needs, err)
+	seen := parsed(t, name)
+	if needs := seen.Needs(); needs != (Needs{Learned: true, Memory: true}) {
+		t.Errorf("it needs %+v", needs)
 	}
-	if needs, err := Fits("sjf+know:time=history"); err != nil || needs != (Needs{Memory: true}) {
-		t.Errorf("what has seen nothing needs %+v, error %v", needs, err)
+	if needs := parsed(t, "sjf+know:time=history").Needs(); needs != (Needs{Memory: true}) {
+		t.Errorf("what has seen nothing needs %+v", needs)
 	}
 	// Jobs of ann take 10 minutes, those of bob a minute.
 	g := Given{Learned: func(kind belief.Kind) []byte {
@@ -100,7 +101,7 @@ func TestKnowBegins(t *testing.T) {
 		}
 		return l.Save()
 	}}
-	s, err := g.New(name)
+	s, err := seen.New(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestKnowRemembers(t *testing.T) {
 	for name, want := range map[string]string{
 		"sjf+know:time=history": "0s start 2 ", "sjf+know:time=history:seen=training": "0s start 2 ", "sjf+know:speed=fit": "0s start 0 ",
 	} {
-		s, err := Given{Memory: func() *belief.Memory { return memory }}.New(name)
+		s, err := parsed(t, name).New(Given{Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,27 +151,6 @@ func TestKnowRemembers(t *testing.T) {
 	}
 	if string(memory.Save()) != before {
 		t.Error("the memory has changed")
-	}
-}
-
-// TestNetworksAreGone checks that options of earlier versions which named networks give an error that says what replaces them.
-func TestNetworksAreGone(t *testing.T) {
-	for options, want := range map[string]string{
-		"time=learned:from=runs/times": "networks of run times are gone, no policy could be told apart with them: want time=history",
-		"by=mean:from=runs/times":      "option from: networks of run times are gone",
-		"time=learned":                 "option time: networks of run times are gone",
-		"speed=learned:speeds=x":       "networks of speeds are gone, no policy could be told apart with them: want speed=fit",
-		"time=history:speeds=x":        "option speeds: networks of speeds are gone",
-		"seen=training:speed=learned":  "option speed: networks of speeds are gone",
-	} {
-		for _, name := range []string{"sjf+know:" + options, "srsf+menu+know:" + options + "+loan"} {
-			if _, err := New(name); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %v, want one with %q", name, err, want)
-			}
-			if _, err := Fits(name); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("what %s needs: error %v, want one with %q", name, err, want)
-			}
-		}
 	}
 }
 

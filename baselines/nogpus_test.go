@@ -10,14 +10,13 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// The tests use all baselines.
-func init() { all.Register() }
+func init() { baselines.Tested = all.Table() }
 
 // TestPoliciesDecideWithoutGPUs checks that jobs wait, whatever the policy, while a cluster has no GPUs: its nodes are cordoned,
 // or others hold all of them.
 func TestPoliciesDecideWithoutGPUs(t *testing.T) {
-	for _, name := range slices.Concat(baselines.Names(), []string{"srtf+menu", "srsf+menu:wait=true", "srtf+move", "fifo+loan"}) {
-		policy, err := baselines.New(name)
+	for _, name := range slices.Concat(all.Table().Names(), []string{"srtf+menu", "srsf+menu:wait=true", "srtf+move", "fifo+loan"}) {
+		policy, err := all.New(name)
 		if err != nil {
 			t.Fatal(err)
 		}

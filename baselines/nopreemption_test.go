@@ -31,7 +31,7 @@ func TestBaselinesWithoutPreemption(t *testing.T) {
 				}
 				breakDown(t, &cfg)
 				cfg.Cluster.NoPreemption = true
-				p, err := New(name)
+				p, err := tested().New(name)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,18 +1,10 @@
 package baselines
 
 import (
-	"slices"
-
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/placement"
 )
-
-// All returns the baselines of this program in the order of tables. Those that the program's main function added come last.
-func All() []Baseline {
-	return slices.Concat(orders(), scored(), field(), linked("a-srpt"), elastics(), linked("rollout"),
-		slices.DeleteFunc(own.All(), func(b Baseline) bool { return apart(b.Name) }))
-}
 
 // What schedulers need to know about jobs.
 const (
@@ -73,16 +65,14 @@ func orders() []Baseline {
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
 			func(s *Settings) maker {
-				q := quantum{times: -1, gain: -1}
-				s.quantum(&q)
-				placer := s.Placer(bestFit)
+				create := s.preemptive(quantum{times: -1, gain: -1}, bestFit, func() preemptive { return preemptive{order: leftWith} })
 				return func(name string) cluster.Scheduler {
-					p, amounts := placer()
-					all := preemptive{name: name, order: leftWith, quantum: q, plan: plan{place: p, amounts: amounts}}
-					if _, plain := p.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 && !q.evict {
-						return newSRTF(all)
+					all := create(name).(*preemptive)
+					q := all.quantum
+					if _, plain := all.plan.place.(*placement.BestFit); plain && q.times <= 0 && q.gain <= 0 && !q.evict {
+						return newSRTF(*all)
 					}
-					return &all
+					return all
 				}
 			},
 		},
@@ -100,18 +90,14 @@ func orders() []Baseline {
 			"Tiresias (Gu et al., NSDI 2019), §3.3 discretised 2D-LAS without its promotion of starved jobs; its §6 has one bound of" +
 				" 3,200 GPU-seconds (`levels=single:quantum=0`); levels that double and the quantum are own choices", needsNothing,
 			func(s *Settings) maker {
-				l, q := levels{doubling, firstLevel}, quantum{times: 4}
+				l := levels{doubling, firstLevel}
 				option.Choice(&s.Set, &l.kind, "levels", []levelKind{doubling, single},
 					"each level as wide as all above it, or two with one bound of 3,200 GPU-seconds", "own choice; single is Tiresias' §6")
 				s.Gone("first")
-				s.quantum(&q)
-				placer := s.Placer(bestFit)
-				return func(name string) cluster.Scheduler {
-					levels, p := l, &preemptive{name: name, quantum: q}
-					p.order, p.alarm = levels.order, levels.sinks
-					p.plan.place, p.plan.amounts = placer()
-					return p
-				}
+				return s.preemptive(quantum{times: 4}, bestFit, func() preemptive {
+					levels := l
+					return preemptive{order: levels.order, alarm: levels.sinks}
+				})
 			},
 		},
 		{
@@ -163,14 +149,18 @@ func (s *Settings) list(l *list, byDefault string) maker {
 // preemptiveOf declares a preemptive order that uses the given placer by default.
 func preemptiveOf(p *preemptive, placer string) func(*Settings) maker {
 	return func(s *Settings) maker {
-		q := quantum{times: -1, gain: -1}
-		s.quantum(&q)
-		placer := s.Placer(placer)
-		return func(name string) cluster.Scheduler {
-			made := *p
-			made.name, made.quantum = name, q
-			made.plan.place, made.plan.amounts = placer()
-			return &made
-		}
+		return s.preemptive(quantum{times: -1, gain: -1}, placer, func() preemptive { return *p })
+	}
+}
+
+// preemptive declares the options of a preemptive order, and returns what makes schedulers of what create returns.
+func (s *Settings) preemptive(q quantum, byDefault string, create func() preemptive) maker {
+	s.quantum(&q)
+	placer := s.Placer(byDefault)
+	return func(name string) cluster.Scheduler {
+		p := create()
+		p.name, p.quantum = name, q
+		p.plan.place, p.plan.amounts = placer()
+		return &p
 	}
 }

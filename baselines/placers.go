@@ -61,11 +61,7 @@ func (s *Settings) Placer(byDefault string) func() (p placement.Placer, amounts 
 		"each placer's own source")
 	return func() (placement.Placer, bool) {
 		if s.menu != "" {
-			menu, err := parseMenu(strings.TrimPrefix(strings.TrimPrefix(s.menu, MenuSuffix), ":"))
-			if err != nil {
-				panic("baselines: " + err.Error()) // New has checked it
-			}
-			return menu(), true
+			return placement.NewMenu(*options(menus, s.menu)), true
 		}
 		for _, p := range placers {
 			if p.name == name {
@@ -76,23 +72,20 @@ func (s *Settings) Placer(byDefault string) func() (p placement.Placer, amounts 
 	}
 }
 
-// menus describes MenuSuffix.
-func menus() Baseline {
+// menuers describes MenuSuffix.
+func menuers() Baseline {
 	return Baseline{
 		MenuSuffix, "behind an order of jobs: amounts and workers from the menu instead of what jobs ask for",
 		"The order says who is next; the job starts as requested where it fits so, else with what costs least: its own run time, a" +
 			" price on the GPUs that it holds for so long, and the delay of those whose GPUs it shares, unless to wait is cheaper." +
 			" What is left of CPU, memory and GPUs then goes to those that gain most by it.",
 		"own, so that a learned policy is never credited for its menu; CPU and memory after Synergy (OSDI 2022)",
-		"what profiles say of speed; estimates help", func(s *Settings) maker {
-			menu(&s.Set)
-			return nil
-		},
+		"what profiles say of speed; estimates help", declares(menus),
 	}
 }
 
-// menu declares the options of MenuSuffix.
-func menu(s *option.Set) *placement.MenuConfig {
+// menus declares the options of MenuSuffix.
+func menus(s *option.Set) *placement.MenuConfig {
 	c := placement.DefaultMenu()
 	s.Bool(&c.Wait, "wait", "whether a gang may wait though it fits, on more servers than it must have",
 		"own choice; on training windows it mattered most")
@@ -107,14 +100,4 @@ func menu(s *option.Set) *placement.MenuConfig {
 		"own choice: it helps where jobs ask for too little memory and speeds are not told")
 	s.Gone("price", "patience", "urgency", "knee", "floor", "resize", "gain", "left")
 	return &c
-}
-
-// parseMenu reads the options of MenuSuffix and returns a function that makes the placer.
-func parseMenu(options string) (func() placement.Placer, error) {
-	var s option.Set
-	c := menu(&s)
-	if err := s.Parse(options); err != nil {
-		return nil, err
-	}
-	return func() placement.Placer { return placement.NewMenu(*c) }, nil
 }

@@ -53,7 +53,7 @@ func boundedRestarts(t *rapid.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sched, err := New(name)
+	sched, err := tested().New(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestListsEqualSortedQueue(t *testing.T) {
 				if rapid.Bool().Draw(t, "hard") {
 					harden(t, &cfg, jobs)
 				}
-				p, err := New(name)
+				p, err := tested().New(name)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/clustergym/clustergym/serve"
@@ -15,8 +17,12 @@ import (
 type app struct {
 	cmdline.App
 
-	learners []Learner // learners that the main function adds
+	learners []Learner            // that the main function adds
+	own      []baselines.Baseline // that the main function adds
 }
+
+// table returns the baselines of the program.
+func (a *app) table() baselines.Table { return all.Table().With(a.own...) }
 
 // open opens a file to read, or standard input for the path -. The error about a file that cannot be opened begins with what the
 // caller does, such as "read snapshot". The caller must call done.

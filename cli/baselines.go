@@ -28,13 +28,13 @@ options: each with its default, its possible values and the source of the defaul
 sjfhold:times=3.`),
 		Example:           "  clustergym baselines\n  clustergym baselines sjfhold\n  clustergym baselines +loan",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeArgs(describable),
+		ValidArgsFunction: completeArgs(func() []string { return describable(a) }),
 	}, runBaselines)
 }
 
 // describable returns the names that can be described.
-func describable() []string {
-	return append(baselines.Names(), baselines.MenuSuffix, baselines.MoveSuffix, baselines.LoanSuffix, baselines.KnowSuffix)
+func describable(a *app) []string {
+	return append(a.table().Names(), baselines.Suffixes()...)
 }
 
 func runBaselines(_ context.Context, a *app, _ *none, args []string) error {
@@ -47,7 +47,7 @@ func runBaselines(_ context.Context, a *app, _ *none, args []string) error {
 		Menu  bool   `json:"menu"`
 	}
 	lines, rows := []line{}, [][]string{{"baseline", "+menu", "about"}}
-	for _, b := range baselines.All() {
+	for _, b := range a.table().All() {
 		lines = append(lines, line{b.Name, b.About, b.Orders()})
 		rows = append(rows, []string{b.Name, map[bool]string{true: "yes"}[b.Orders()], b.About})
 	}
@@ -55,19 +55,15 @@ func runBaselines(_ context.Context, a *app, _ *none, args []string) error {
 }
 
 func describeBaseline(a *app, name string) error {
-	b, ok := baselines.Describe(name)
+	b, ok := a.table().Find(name)
 	if !ok {
-		return cmdline.Usage("no baseline %q%s", name, cmdline.DidYouMean(name, describable()))
+		return cmdline.Usage("no baseline %q%s", name, cmdline.DidYouMean(name, describable(a)))
 	}
 	d := struct {
-		Name    string          `json:"name"`
-		About   string          `json:"about"`
-		Rule    string          `json:"rule"`
-		Source  string          `json:"source"`
-		Needs   string          `json:"needs"`
+		baselines.Baseline
 		Menu    bool            `json:"menu"`
 		Options []option.Option `json:"options"`
-	}{b.Name, b.About, b.Rule, b.Source, b.Needs, b.Orders(), b.Options()}
+	}{b, b.Orders(), b.Options()}
 	if a.JSON {
 		return a.PrintJSON(d)
 	}

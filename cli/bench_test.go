@@ -74,7 +74,7 @@ func TestBenchFails(t *testing.T) {
 		{[]string{"bench", "--policy", "x=fjf,x=fifo"}, cmdline.CodeUsage, `two have the name "x"`},
 		{[]string{"bench", "--task", "uplinks-warm-venus-v1"}, cmdline.CodeError, "helios_data_training.csv.gz"},
 		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeUsage,
-			"take srsf+know, which learns them from the jobs that end, or leave out one or the other; --untold names"},
+			"take srsf+know to learn them from the jobs that end, or leave out one or the other; --untold names"},
 		{[]string{"bench", "--task", "power-turns-small-untold-v1", "--policy", "three"}, cmdline.CodeSomeFailed,
 			"policy three: 12 of 12"},
 		{[]string{"bench", "none.json"}, cmdline.CodeError, "none.json"},

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
@@ -61,7 +60,7 @@ func (o *benchOptions) entries(a *app) ([]bench.Entry, error) {
 				return nil, err
 			}
 			_, taken := bench.FindStandard(standard, p.Name)
-			if (taken || baselines.Known(p.Name)) && p.Rule != p.Name && arg != p.Name {
+			if (taken || a.table().Known(p.Name)) && p.Rule != p.Name && arg != p.Name {
 				return nil, cmdline.Usage("--policy %s: another policy has the name %q: give it another name, with name=%s", arg, p.Name, arg)
 			}
 			e = bench.Entry{Name: p.Name, Told: arg, Untold: arg}

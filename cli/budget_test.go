@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/train"
@@ -75,14 +74,13 @@ func TestBudget(t *testing.T) {
 }
 
 func counted(t *testing.T) budget {
-	all.Register()
 	flags := map[string]bool{}
 	addFlags(flags, newRootCmd(&app{}))
 	b := budget{Lines: map[string]int{}, Settings: map[string]int{
 		"flags": len(flags), "train": leaves(reflect.TypeFor[train.Config]()), "scenario": leaves(reflect.TypeFor[scenario.Scenario]()),
 	}}
 	own := map[string]bool{}
-	for _, base := range baselines.All() {
+	for _, base := range all.Table().All() {
 		for _, o := range base.Options() {
 			own[base.Name+":"+o.Name] = true
 		}

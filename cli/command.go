@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,6 @@ const noFigures = "none"
 var words = flags.Words{
 	"agree":     texts(game.All, game.Lead),
 	"autoreset": texts(env.SameStep, env.NextStep, env.Disabled),
-	"baseline":  baselines.Names,
 	"encoder":   observe.Names,
 	"figure":    func() []string { return append(figure.Formats(), noFigures) },
 	"format":    flags.Formats,
@@ -41,7 +41,6 @@ var words = flags.Words{
 	"oversize":     fixed(string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)),
 	"physics":      fixed("ideal", "inter-server(0.5)"),
 	"player":       fixed(policy.Prior, randomPlay, released.Name),
-	"policy":       policy.Names,
 	"predictor":    predict.Kinds,
 	"released":     fixed(released.Name),
 	"restart":      fixed(string(scenario.FromCheckpoint), string(scenario.FromScratch)),
@@ -66,11 +65,21 @@ func texts[T interface{ String() string }](values ...T) func() []string {
 	}
 }
 
-// newCommand returns a command with the flags of *opts: see flags.Bind.
+// words returns the values that flags take, with the names of the program's policies.
+func (a *app) words() flags.Words {
+	all := maps.Clone(words)
+	all["baseline"], all["policy"] = a.table().Names, a.finder().Names
+	return all
+}
+
+// newCommand returns a command with the flags of *opts: see flags.Bind. What finds baselines by name gets the program's table.
 func newCommand[O any](
 	a *app, opts *O, cmd *cobra.Command, run func(ctx context.Context, a *app, opts *O, args []string) error,
 ) *cobra.Command {
-	return flags.Command(cmd, opts, words, func(ctx context.Context, opts *O, args []string) error {
+	return flags.Command(cmd, opts, a.words(), func(ctx context.Context, opts *O, args []string) error {
+		if o, finds := any(opts).(interface{ from(t baselines.Table) }); finds {
+			o.from(a.table())
+		}
 		return run(ctx, a, opts, args)
 	})
 }

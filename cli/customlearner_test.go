@@ -64,7 +64,11 @@ func playPrior(ctx context.Context, e env.Env, seed uint64) (sum float64, err er
 
 func learn(ctx context.Context, learners []Learner, args ...string) said {
 	var out, talk bytes.Buffer
-	code := run(ctx, cmdline.New(strings.NewReader(""), &out, &talk), args, learners...)
+	var additions []Addition
+	for _, l := range learners {
+		additions = append(additions, l)
+	}
+	code := run(ctx, cmdline.New(strings.NewReader(""), &out, &talk), args, additions...)
 	return said{code, out.String(), talk.String()}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -21,7 +20,6 @@ var valueLeftOut = regexp.MustCompile(`^invalid argument "([A-Z]+|[a-z]|\.\.\.)"
 // TestCommandsOfPagesExist checks that every command line of clustergym in README.md and docs names a command and flags that exist, and
 // every one of an experiment.
 func TestCommandsOfPagesExist(t *testing.T) {
-	all.Register()
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

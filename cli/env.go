@@ -37,6 +37,7 @@ type gameOptions struct {
 	Encoder  string   `flag:"encoder" default:"standard" complete:"encoder" help:"name of the encoder that computes the agents' observations"`
 	Reward   string   `flag:"reward" default:"flow" complete:"reward" help:"name of the reward, with its options: see docs/env.md"`
 
+	table baselines.Table
 	cases uint64 // if not 0, the seed of all episodes; the seed of an environment's episode then only selects its window
 }
 
@@ -52,6 +53,8 @@ type episodeOptions struct {
 	Seed uint64 `flag:"seed" default:"1" help:"seed of the episode; it also selects the window"`
 }
 
+func (o *gameOptions) from(t baselines.Table) { o.table = t }
+
 // game returns a function that creates a game's configuration, each with an encoder of its own.
 func (o *gameOptions) game() (func() (game.Config, error), error) {
 	agree, err := game.ParseAgreement(o.Agree)
@@ -60,6 +63,10 @@ func (o *gameOptions) game() (func() (game.Config, error), error) {
 	}
 	if o.Wide == 0 && len(o.Rivals) > 0 {
 		return nil, cmdline.Usage("--candidates 0 with %d rivals: want 1 or more", len(o.Rivals))
+	}
+	named, err := o.table.ParseAll(append([]string{o.Prior}, o.Rivals...)...)
+	if err != nil {
+		return nil, cmdline.Usage("--prior, --rivals: %v", err)
 	}
 	create := func() (game.Config, error) {
 		encoder, err := observe.Named(o.Encoder, o.Window)
@@ -70,13 +77,13 @@ func (o *gameOptions) game() (func() (game.Config, error), error) {
 			standard.Wide = o.Wide > 0
 		}
 		if o.Wide > 0 {
-			c, err := baselines.Wide(o.Prior, o.Wide, o.Rivals...)
+			c, err := named[0].Wide(o.Wide, named[1:]...)
 			if err != nil {
 				return game.Config{}, cmdline.Usage("--prior, --rivals: %v", err)
 			}
 			return game.Config{Review: c, Encoder: encoder, Agree: agree}, nil
 		}
-		r, err := baselines.Reviewed(o.Prior)
+		r, err := named[0].Review(baselines.Given{})
 		if err != nil {
 			return game.Config{}, cmdline.Usage("--prior: %v", err)
 		}

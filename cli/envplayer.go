@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/agents"
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
@@ -30,7 +29,7 @@ type envPlayer struct {
 // player returns the player and the game that it plays.
 func (o *envPlayOptions) player(a *app) (*envPlayer, game.Config, error) {
 	p := &envPlayer{Player: priorPlayer{}, leftToPrior: func() int { return 0 }}
-	switch _, err := baselines.New(o.Policy); {
+	switch _, err := o.table.New(o.Policy); {
 	case o.Policy == policy.Prior:
 	case o.Policy == randomPlay:
 		p.Player = new(randomPlayer)
@@ -58,9 +57,9 @@ func (o *envPlayOptions) learnedPlayer(a *app) (*envPlayer, game.Config, error) 
 			return nil, game.Config{}, cmdline.Usage("--%s does not go with --policy %s: a learned policy has its own", flag, o.Policy)
 		}
 	}
-	if inner, around, err := (baselines.Given{}).CutOuter(o.Policy); err == nil && around != nil {
+	if s, err := o.table.ParsePolicy(o.Policy); err == nil && len(s.Suffixes) > 0 {
 		return nil, game.Config{}, cmdline.Usage("--policy %s: who plays rounds takes no suffix: want it without %s", o.Policy,
-			strings.TrimPrefix(o.Policy, inner))
+			strings.Join(s.Suffixes, ""))
 	}
 	found, err := a.findPolicy(o.Policy)
 	if err != nil {

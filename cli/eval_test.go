@@ -201,7 +201,7 @@ func TestEvalRefusesWhoNeedsEstimates(t *testing.T) {
 	if s.code != cmdline.CodeUsage || s.out != "" || strings.Contains(s.talk, "episodes") || strings.Count(s.talk, "\n") != 1 {
 		t.Errorf("exit code %d, want %d and a line\n%s%s", s.code, cmdline.CodeUsage, s.out, s.talk)
 	}
-	contains(t, s.talk, "released, mine, prior, sjfskip need an estimate", "and embedded-small-untold-v1 tells none",
+	contains(t, s.talk, "needed by released, mine, prior, sjfskip, and not told by embedded-small-untold-v1",
 		"take released+know, srtf+know, sjfskip+know", "--baseline")
 	if _, err := os.Stat("runs"); err == nil {
 		t.Error("something is written")

@@ -108,7 +108,7 @@ func exportRun(a *app, opts *exportOptions) (*exported, error) {
 	if opts.Older {
 		older = warned(opts.Run, a.Warn)
 	}
-	p, training, err := loadRun(opts.Run, older)
+	p, training, err := a.loadRun(opts.Run, older)
 	if damage, ok := errors.AsType[*train.OlderError](err); ok {
 		return nil, fmt.Errorf("%w\n--allow-older exports checkpoint %d", err, damage.Step)
 	}
@@ -126,7 +126,7 @@ func exportRun(a *app, opts *exportOptions) (*exported, error) {
 	if err := export.Save(out, p, "clustergym "+version, training, key); err != nil {
 		return nil, err
 	}
-	return &exported{p.Name, out, taughtBy(opts.Run, p.Prior)}, nil
+	return &exported{p.Name, out, taughtBy(opts.Run, p.Base().Needs())}, nil
 }
 
 // signingKey returns the key to sign with, nil for none.
@@ -138,9 +138,8 @@ func (o *exportOptions) signingKey() (ed25519.PrivateKey, error) {
 }
 
 // taughtBy returns the scenarios of a run whose prior begins with what their training splits teach.
-func taughtBy(run, prior string) []string {
-	needs, err := baselines.Fits(prior)
-	if err != nil || !needs.Learned && !needs.Speeds {
+func taughtBy(run string, needs baselines.Needs) []string {
+	if !needs.Learned && !needs.Speeds {
 		return nil
 	}
 	r, err := readRecipe(run)

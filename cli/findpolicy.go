@@ -11,7 +11,9 @@ import (
 )
 
 // finder returns a finder that also finds policies in the folders of runs. It warns of runs whose newest checkpoint is damaged.
-func (a *app) finder() *policy.Finder { return &policy.Finder{Run: runReader(a.Warn)} }
+func (a *app) finder() *policy.Finder {
+	return &policy.Finder{Table: a.table(), Run: a.runReader(a.Warn)}
+}
 
 // fitter returns a finder that also finds policies that must be fitted on the training split of a scenario, for commands that do
 // so.
@@ -34,12 +36,12 @@ func (a *app) verifier(path string) (*policy.Finder, error) {
 
 // runReader returns a function for policy.Finder that returns how to read the policy of a run, or nil if dir is not a run's
 // folder.
-func runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
+func (a *app) runReader(warn func(error)) func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 	return func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 		if !flags.IsRun(dir) {
 			return nil
 		}
-		return func() (*agents.Policy, checkpoints.Provenance, error) { return loadRun(dir, warned(dir, warn)) }
+		return func() (*agents.Policy, checkpoints.Provenance, error) { return a.loadRun(dir, warned(dir, warn)) }
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/baselines/all"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
@@ -20,18 +20,30 @@ import (
 // version is the version of the build, which the Makefile sets.
 var version = "unknown"
 
-// Main runs the process's command line and exits the process. It adds one command for each learner.
-func Main(learners ...Learner) {
+// An Addition is what a main function adds to the command line: a Learner, or Schedulers.
+type Addition interface{ addTo(a *app) }
+
+// Schedulers are baselines that a main function adds, see baselines.Own.
+type Schedulers []baselines.Baseline
+
+func (s Schedulers) addTo(a *app) { a.own = append(a.own, s...) }
+
+func (l Learner) addTo(a *app) { a.learners = append(a.learners, l) }
+
+// Main runs the process's command line and exits the process.
+func Main(added ...Addition) {
 	program = calledAs(os.Args[0])
 	cmdline.Main(func(ctx context.Context, a cmdline.App, args []string) int {
-		return run(ctx, a, args, learners...)
+		return run(ctx, a, args, added...)
 	})
 }
 
 // run executes one command line and returns its exit code.
-func run(ctx context.Context, shared cmdline.App, args []string, learners ...Learner) int {
-	all.Register()
-	a := &app{App: shared, learners: learners}
+func run(ctx context.Context, shared cmdline.App, args []string, added ...Addition) int {
+	a := &app{App: shared}
+	for _, one := range added {
+		one.addTo(a)
+	}
 	return a.Run(ctx, newRootCmd(a), args, exitCode)
 }
 

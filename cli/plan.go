@@ -131,7 +131,7 @@ func planState(ctx context.Context, a *app, opts planOptions) (*asked, *plan, *d
 	on.state.SetProfile(physics.Profiled(on.play.Physics))
 	planned, err := decide.Plan(ctx, on.state, on.by, decide.Asking{Seed: opts.Seed, Stops: opts.stops, Choices: opts.job != ""})
 	if err != nil {
-		return nil, nil, nil, unestimated(err, opts.Policy)
+		return nil, nil, nil, unestimated(err, on.by)
 	}
 	out := &plan{Plan: planned.Plan}
 	for _, h := range planned.Held {

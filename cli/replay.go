@@ -16,7 +16,6 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/unpack"
-	"github.com/clustergym/clustergym/policy"
 )
 
 type replayOptions struct {
@@ -58,7 +57,7 @@ compressed size.`, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismat
 	}
 	cmd.Flags().StringVar(&opts.policy, "policy", "",
 		"the policy that decides a decision log again (default the one that the log names)")
-	cmdline.Complete(cmd, "policy", policy.Names)
+	cmdline.Complete(cmd, "policy", a.finder().Names)
 	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
 	flags.Bind(cmd, &opts.drawing, words)
 	return cmd

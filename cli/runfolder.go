@@ -31,8 +31,8 @@ func warned(dir string, warn func(error)) func(*train.OlderError) error {
 
 // loadRun reads the best weights in the newest checkpoint of a run, and their provenance. The parameter older is that of
 // train.Open.
-func loadRun(dir string, older func(*train.OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
-	p, training, err := train.Open(dir, older)
+func (a *app) loadRun(dir string, older func(*train.OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
+	p, training, err := train.Open(dir, a.table(), older)
 	training.Git, training.Go = revision(), runtime.Version()
 	return p, training, err
 }

@@ -104,7 +104,7 @@ func runServe(ctx context.Context, a *app, opts *serveOptions, _ []string) (err 
 		return err
 	}
 	from.Memory = true
-	from.Run = runReader(func(err error) { a.logger().Warn(err.Error()) })
+	from.Run = a.runReader(func(err error) { a.logger().Warn(err.Error()) })
 	source, err := from.Find(opts.Policy)
 	if err != nil {
 		return err

@@ -74,11 +74,11 @@ func (o *snapshotFlags) find(from *policy.Finder, name string) (*policy.Policy, 
 }
 
 // unestimated says in the error of a policy that needs an estimate which a job of a snapshot does not have what to type.
-func unestimated(err error, policy string) error {
+func unestimated(err error, p *policy.Policy) error {
 	if !errors.Is(err, cluster.ErrNoEstimate) {
 		return err
 	}
-	inner, _ := baselines.CutKnow(policy)
+	inner, _ := p.Spec.CutKnow()
 	return fmt.Errorf("%w: --assume 1h gives jobs without an estimate one, and --policy %s needs none", err,
-		quote(inner+baselines.KnowSuffix))
+		quote(inner.String()+baselines.KnowSuffix))
 }

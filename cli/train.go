@@ -237,6 +237,7 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 	if _, err := config.Load(o.Config, &settings, layers); err != nil {
 		return nil, train.Config{}, nil, err
 	}
+	settings.Train.Table = a.table()
 	if err := settings.Train.Validate(); err != nil {
 		return nil, train.Config{}, nil, err
 	}

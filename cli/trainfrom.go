@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/config"
 	"github.com/clustergym/clustergym/train"
@@ -24,12 +23,11 @@ func (o *trainOptions) beginning(a *app, layers config.Options) (*train.From, er
 	if err != nil {
 		return nil, err
 	}
-	_, around, _ := baselines.Given{}.CutOuter(name) // an error would have been that of findPolicy
 	if p.Central != nil {
 		return nil, cmdline.Usage("--from %s: its ONNX model was trained with other software: only a team of agents can be"+
 			" trained further", name)
 	}
-	if p.Learned == nil || around != nil {
+	if p.Learned == nil || len(p.Spec.Suffixes) > 0 {
 		return nil, cmdline.Usage("--from %s: want released or the folder of a policy or run, without a suffix; "+
 			"train.prior names the baseline that an untrained team begins as", name)
 	}

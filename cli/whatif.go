@@ -10,7 +10,6 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/policy"
 )
 
 type whatifOptions struct {
@@ -60,7 +59,7 @@ docs/what-if.md explains the limits.
 	f.BoolVar(&opts.all, "all", false, "print every affected job")
 	cmdline.Require(cmd, "snapshot", "policy")
 	cmd.MarkFlagsMutuallyExclusive("top", "all")
-	cmdline.Complete(cmd, "against", policy.Names)
+	cmdline.Complete(cmd, "against", a.finder().Names)
 	cmd.AddCommand(newWhatifPastCmd(a))
 	return cmd
 }

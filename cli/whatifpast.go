@@ -68,7 +68,7 @@ learned --policy what that team would weigh there. --leave without --decision me
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of policies that draw random numbers")
 	f.IntVar(&opts.top, "top", 10, "how many jobs to print")
 	cmd.MarkFlagsMutuallyExclusive("leave", "start", "candidate", "job")
-	cmdline.Complete(cmd, "policy", policy.Names)
+	cmdline.Complete(cmd, "policy", a.finder().Names)
 	return cmd
 }
 

@@ -77,7 +77,7 @@ func runWorker(ctx context.Context, a *app, o *workerOptions, _ []string) error 
 	if err != nil || conn == nil {
 		return cmp.Or(err, o.interrupted(ctx))
 	}
-	training := train.Worker{Given: eval.Given}
+	training := train.Worker{Given: eval.Given, Table: a.table()}
 	w := work.Worker{
 		Conn: conn, Name: o.Name, Queue: o.Queue, Build: build, Wait: o.Wait,
 		Open: func(ctx context.Context, job []byte) (work.Compute, error) { return a.openJob(ctx, &training, job) },

@@ -48,7 +48,11 @@ func cpu(b *testing.B) time.Duration {
 // jobs wait until about 48 wait, and then take any candidate. In addition to rounds per second of the clock it reports rounds per
 // second of CPU time, which is that of one core under GOMAXPROCS=1.
 func BenchmarkRounds(b *testing.B) {
-	cfg, err := baselines.Wide("fifo", 62)
+	fifo, err := baselines.Parse("fifo")
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg, err := fifo.Wide(62)
 	if err != nil {
 		b.Fatal(err)
 	}

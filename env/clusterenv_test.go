@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -16,9 +15,6 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 )
-
-// The tests use all baselines.
-func init() { all.Register() }
 
 const second = time.Second
 

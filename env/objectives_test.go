@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/backlog"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -114,7 +114,7 @@ func TestObjectives(t *testing.T) {
 				}
 				total += r.Score(v, from, to)
 			})
-			p, err := baselines.New("srtf")
+			p, err := all.New("srtf")
 			if err != nil {
 				t.Fatal(err)
 			}

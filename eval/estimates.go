@@ -1,12 +1,10 @@
 package eval
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -17,21 +15,12 @@ type EstimatesError struct {
 }
 
 func (e *EstimatesError) Error() string {
-	need, tell, take, learn := "need", "tell", "", "learns"
-	if len(e.Policies) == 1 {
-		need = "needs"
-	}
-	if len(e.Scenarios) == 1 {
-		tell = "tells"
-	}
-	if len(e.Instead) > 1 {
-		learn = "learn"
-	}
+	take := ""
 	if len(e.Instead) > 0 {
-		take = "take " + strings.Join(e.Instead, ", ") + ", which " + learn + " them from the jobs that end, or "
+		take = "take " + strings.Join(e.Instead, ", ") + " to learn them from the jobs that end, or "
 	}
-	return fmt.Sprintf("%s %s an estimate of every job's duration, and %s %s none: %sleave out one or the other",
-		strings.Join(e.Policies, ", "), need, strings.Join(e.Scenarios, ", "), tell, take)
+	return fmt.Sprintf("estimates of run times are needed by %s, and not told by %s: %sleave out one or the other",
+		strings.Join(e.Policies, ", "), strings.Join(e.Scenarios, ", "), take)
 }
 
 // CheckEstimates returns an EstimatesError if some of the policies cannot play some of the suites, because they need estimates.
@@ -59,13 +48,9 @@ func CheckEstimates(suites []Suite, policies []policy.Policy) error {
 // predicting returns the name of the policy that differs from the given one in that it predicts how long jobs run; "" for a
 // prior, which has no name of its own.
 func predicting(p *policy.Policy) string {
-	name := p.Rule
-	if p.Trained() {
-		name = cmp.Or(p.Folder, released.Name) + p.Rule
-	}
-	if name == "" {
+	if p.UsualPrior() || p.Spec.Base == policy.Prior {
 		return ""
 	}
-	inner, _ := baselines.CutKnow(name)
-	return inner + baselines.KnowSuffix
+	inner, _ := p.Spec.CutKnow()
+	return inner.Rule() + baselines.KnowSuffix
 }

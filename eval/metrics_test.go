@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -249,14 +249,18 @@ func TestMeasureAgreesWithPlainLoops(t *testing.T) {
 			jobs[i] = job(string(rune('a'+i)), time.Duration(rapid.IntRange(0, 40).Draw(t, "submit"))*time.Second,
 				time.Duration(rapid.IntRange(1, 30).Draw(t, "work"))*time.Second, rapid.Int32Range(1, 6).Draw(t, "workers"))
 		}
-		all := slices.DeleteFunc(baselines.All(), func(b baselines.Baseline) bool { return b.Name == "pollux" }) // slow
-		policy := all[rapid.IntRange(0, len(all)-1).Draw(t, "policy")]
+		names := slices.DeleteFunc(all.Table().Names(), func(name string) bool { return name == "pollux" }) // slow
+		name := names[rapid.IntRange(0, len(names)-1).Draw(t, "policy")]
+		policy, err := all.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		cfg := sim.Config{Cluster: cluster.Uniform(3, 2), Physics: physics.Ideal(),
 			Restart: sim.Pause(time.Duration(rapid.IntRange(0, 3).Draw(t, "overhead")) * time.Second)}
-		log := simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, policy.New(), 1)
+		log := simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, policy, 1)
 		got, want := Measure(log), plainly(log)
 		if !near(got, want) {
-			t.Fatalf("%s\ngot  %+v\nwant %+v", policy.Name, got, want)
+			t.Fatalf("%s\ngot  %+v\nwant %+v", name, got, want)
 		}
 	})
 }
@@ -474,7 +478,7 @@ func BenchmarkMeasure(b *testing.B) {
 			jobs[i].Request.GPUMilli = 250 + 250*draw.Int32N(3)
 		}
 	}
-	sched, err := baselines.New("sjfskip")
+	sched, err := all.New("sjfskip")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -19,13 +18,10 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Register all baselines for the tests.
-func init() { all.Register() }
-
 func policies(names ...string) []policy.Policy {
 	var ps []policy.Policy
 	for _, name := range names {
-		ps = append(ps, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		ps = append(ps, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return all.New(name) }})
 	}
 	return ps
 }

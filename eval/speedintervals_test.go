@@ -187,7 +187,11 @@ func measure(t *testing.T, e scenario.Episode, given baselines.Given, warm bool)
 			t.Fatal(err)
 		}
 	}
-	plays, err := given.New(name)
+	spec, err := baselines.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plays, err := spec.New(given)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 			return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)
 		}
 	}
-	given.Tell = func(baselines.Truth) {} // Plan.play tells it
+	given.Tells = true // Plan.play does
 	fitted := make([]policy.Policy, len(policies))
 	for i, p := range policies {
 		fitted[i] = p.Given(given)

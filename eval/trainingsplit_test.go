@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -24,15 +25,15 @@ import (
 // found returns policies that may have to be fitted.
 func found(t testing.TB, names ...string) []policy.Policy {
 	t.Helper()
-	var all []policy.Policy
+	var policies []policy.Policy
 	for _, name := range names {
-		p, err := (&policy.Finder{Fits: true}).Load(name)
+		p, err := (&policy.Finder{Table: all.Table(), Fits: true}).Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, *p)
+		policies = append(policies, *p)
 	}
-	return all
+	return policies
 }
 
 // both are the needs of policies that need a fitted predictor and what is learned from the past.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
 )
@@ -49,7 +50,7 @@ func TestTruthIsAReference(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"fifo+know:speed=truth", "fifo+know:time=truth"} {
-		if _, err := baselines.New(p); !errors.Is(err, baselines.ErrUnfitted) {
+		if _, err := all.New(p); !errors.Is(err, baselines.ErrUnfitted) {
 			t.Errorf("outside eval %s: error %v, want one that wraps ErrUnfitted", p, err)
 		}
 	}

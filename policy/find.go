@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,15 +14,11 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/internal/config"
 )
-
-// Names returns the names of the policies that have one: the baselines, the prior and the released policy.
-func Names() []string { return append(baselines.Names(), Prior, released.Name) }
 
 // NameError reports that no policy has the given name, and what was expected.
 type NameError struct {
@@ -39,6 +36,8 @@ func noFolder(format string, args ...any) error {
 
 // Finder finds policies by name. The zero Finder finds all that production needs.
 type Finder struct {
+	// Table has the baselines that are found, and those that may be the prior of a learned policy.
+	Table baselines.Table
 	// Key, if not nil, must have signed every policy that is read from a folder; Load returns checkpoints.ErrUnsigned for the
 	// others. Baselines and the released policy are parts of the program and need no signature.
 	Key ed25519.PublicKey
@@ -51,34 +50,34 @@ type Finder struct {
 	Memory bool
 }
 
-// given returns what policies may use that are made here, to check their names.
-func (f *Finder) given() (g baselines.Given) {
-	if f.Fits {
-		g = baselines.Nothing()
-	}
-	if f.Memory {
-		g.Memory = belief.NewMemory
-	}
-	return g
-}
+// Names returns the names of the policies that have one: the baselines, the prior and the released policy.
+func (f *Finder) Names() []string { return append(f.Table.Names(), Prior, released.Name) }
 
 // Find returns the source of "[name=]policy" without reading it. policy is a baseline, "prior", "released", or the folder of an
 // exported policy or of a run. The source of an exported policy has a Stamp. If no policy has that name, Find returns a
 // NameError.
 func (f *Finder) Find(arg string) (Source, error) {
-	name, what, named := strings.Cut(arg, "=")
-	suffixed := strings.Contains(name, baselines.LoanSuffix+":") || strings.Contains(name, baselines.KnowSuffix+":")
-	if named = named && !suffixed && !baselines.Known(arg); !named { // options contain = too
-		name, what = "", arg
+	spec, err := f.Table.ParsePolicy(arg)
+	if err == nil && !f.Fits {
+		var given baselines.Given
+		if f.Memory {
+			given.Memory = belief.NewMemory()
+		}
+		err = spec.Lacks(given)
 	}
-	if named && name == "" || what == "" {
-		return Source{}, noName("policy %q: want a name, a folder, or name=folder", arg)
+	if err != nil {
+		return Source{}, noName("%v", err)
 	}
-	s, err := f.find(what)
-	if err != nil || name == "" {
-		return s, err
+	s, err := f.base(&spec)
+	load := s.Load
+	s.Load = func() (*Policy, error) {
+		p, err := load()
+		if err == nil {
+			p.wear(spec)
+		}
+		return p, err
 	}
-	return s.with(func(p *Policy) { p.named(name) }), nil
+	return s, err
 }
 
 // Load finds a policy and reads it.
@@ -90,30 +89,12 @@ func (f *Finder) Load(arg string) (*Policy, error) {
 	return s.Load()
 }
 
-func (f *Finder) find(what string) (Source, error) {
-	if baselines.Known(what) {
-		needs, err := baselines.Fits(what)
-		if err == nil && !f.Fits {
-			_, err = f.given().New(what)
-		}
-		if err != nil {
-			return Source{}, noName("%v", err)
-		}
-		return Source{Load: func() (*Policy, error) { return baseline(what, needs) }}, nil
+// base returns the source of a policy without its label, and of what is no baseline without the outer suffixes.
+func (f *Finder) base(spec *baselines.Spec) (Source, error) {
+	if spec.IsBaseline() {
+		return Source{Load: func() (*Policy, error) { return OfBaseline(spec) }}, nil
 	}
-	if inner, around, err := f.given().CutOuter(what); err != nil {
-		return Source{}, noName("%v", err)
-	} else if around != nil {
-		needs, err := baselines.FitsOuter(what)
-		if err != nil {
-			return Source{}, noName("%v", err)
-		}
-		s, err := f.find(inner)
-		if err != nil {
-			return Source{}, err
-		}
-		return s.with(func(p *Policy) { p.wrap(strings.TrimPrefix(what, inner), needs) }), nil
-	}
+	what := spec.Base
 	switch what {
 	case Prior:
 		return Source{Load: usualPrior}, nil
@@ -129,11 +110,7 @@ func (f *Finder) find(what string) (Source, error) {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsRune(what, filepath.Separator):
 		return Source{}, noFolder("policy %s: no such folder", what)
 	case errors.Is(err, fs.ErrNotExist):
-		near, ok := config.Nearest(what, Names())
-		if ok {
-			return Source{}, noName("policy %q: no such baseline or folder: did you mean %q?", what, near)
-		}
-		return Source{}, noName("policy %q: no such baseline or folder: want one of %s", what, strings.Join(Names(), ", "))
+		return Source{}, noName("policy %q: %v", what, option.Unknown("such baseline or folder", what, f.Names()))
 	}
 	return Source{}, fmt.Errorf("policy: %w", err)
 }
@@ -188,13 +165,13 @@ func (f *Finder) read(dir string) (*Policy, error) {
 		return nil, err
 	}
 	if agents.IsCentral(&b.Manifest) {
-		c, err := agents.CentralFrom(b)
+		c, err := agents.CentralFrom(b, f.Table)
 		if err != nil {
 			return nil, fmt.Errorf("read policy %s: %w", dir, err)
 		}
 		return central(c, b.Manifest.Training, dir), nil
 	}
-	p, err := agents.FromBundle(b)
+	p, err := agents.FromBundle(b, f.Table)
 	if err != nil {
 		return nil, fmt.Errorf("read policy %s: %w", dir, err)
 	}
@@ -225,38 +202,32 @@ func (f *Finder) Fallback(name string) func(*Policy) (*Policy, error) {
 	}
 }
 
-// baseline returns the baseline of that name, which may include options. The parameter needs is the result of baselines.Fits.
-func baseline(name string, needs baselines.Needs) (*Policy, error) {
-	digest, err := optionFiles(name)
+// OfBaseline returns the policy of a baseline, without its label.
+func OfBaseline(spec *baselines.Spec) (*Policy, error) {
+	digest, err := filesDigest(spec.Files())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("policy %s: %w", spec, err)
 	}
-	create := func() (cluster.Scheduler, error) { return baselines.New(name) }
-	p := &Policy{Name: name, Digest: digest, Rule: name, Needs: needs, New: create}
-	if needs != (baselines.Needs{}) {
-		p.With = func(g baselines.Given) (cluster.Scheduler, error) { return g.New(name) }
-	}
+	p := &Policy{Name: spec.Rule(), Digest: digest, Rule: spec.Rule()}
+	p.by(spec.Needs(), baselines.Given{}, spec.New)
 	return p, nil
 }
 
-// optionFiles returns a digest of the files that the options of a baseline refer to, or "" if there are none.
-func optionFiles(name string) (string, error) {
-	h := sha256.New()
-	any := false
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == ':' || r == '=' || r == '+' }) {
-		info, err := os.Stat(word)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		text, err := os.ReadFile(word)
-		if err != nil {
-			return "", fmt.Errorf("policy %s: %w", name, err)
-		}
-		any = true
-		h.Write(text)
-	}
-	if !any {
+// filesDigest returns a digest of files, "" if there are none.
+func filesDigest(paths []string) (string, error) {
+	if len(paths) == 0 {
 		return "", nil
+	}
+	h := sha256.New()
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,14 +1,17 @@
 package policy_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/agents"
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/policy"
@@ -79,7 +82,7 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 func TestBaselinesApartAreRefused(t *testing.T) {
 	for _, name := range []string{"rollout", "a-srpt:tau=1+menu", "mine=a-srpt+move", "rollout+loan"} {
 		_, err := new(policy.Finder).Find(name)
-		if err == nil || !strings.Contains(err.Error(), "is not part of this program, want one of fifo,") {
+		if err == nil || !strings.Contains(err.Error(), "is not part of this program; clustergym and") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -103,22 +106,36 @@ func TestBaselinesApartAreRefused(t *testing.T) {
 	}
 }
 
-// TestOwnSchedulersLeaveNamesOfPolicies checks that a user's scheduler cannot take the names of policies that are no baselines.
-func TestOwnSchedulersLeaveNamesOfPolicies(t *testing.T) {
-	for _, name := range append(policy.Names(), "rollout") {
-		func() {
-			defer func() {
-				want := "already has a policy of that name"
-				if name == "rollout" { // a baseline of clustergym that this program does not contain
-					want = "a baseline of clustergym has that name"
-				}
-				if said, _ := recover().(string); !strings.Contains(said, want) {
-					t.Errorf("%s is registered: %q", name, said)
-				}
-			}()
-			fifo, _ := baselines.Find("fifo")
-			baselines.Register(baselines.Baseline{Name: name}, fifo.New)
-		}()
+// TestFilesOfOptions checks that the digest of a policy depends on the files of its options, and not on files that are called as
+// a word of its name.
+func TestFilesOfOptions(t *testing.T) {
+	t.Chdir(t.TempDir())
+	digest := func(name string) string {
+		t.Helper()
+		p, err := (&policy.Finder{Table: all.Table()}).Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Digest
+	}
+	for _, word := range []string{"srtf", "place", "menu", "x.predictor", "y.predictor"} {
+		if err := os.WriteFile(word, []byte(word), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate("srtf", 1<<40); err != nil { // nobody reads it
+		t.Fatal(err)
+	}
+	if got := digest("srtf:place=menu+menu"); got != "" {
+		t.Errorf("a policy without files has the digest %s", got)
+	}
+	x, y := digest("a-srpt:predictor=x.predictor+move"), digest("rollout:base=a-srpt/predictor=y.predictor")
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	if x != sum("x.predictor") || y != sum("y.predictor") {
+		t.Errorf("the digests are %s and %s, want those of the files", x, y)
+	}
+	if _, err := (&policy.Finder{Table: all.Table()}).Load("a-srpt:predictor=none.predictor"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that does not exist: error %v", err)
 	}
 }
 

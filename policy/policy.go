@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
@@ -14,7 +15,8 @@ import (
 // Policy makes schedulers. New may be called concurrently. Each scheduler is for one use.
 type Policy struct {
 	Name   string
-	Digest string // of what the name leaves open, such as weights
+	Digest string         // of what the name leaves open, such as weights
+	Spec   baselines.Spec // by which the policy was found; the zero Spec for the prior of a found policy
 	// Rule is the baseline with its options and suffixes, or the suffixes behind a learned policy. Unlike Name it always says which
 	// they are: somebody may give policies other names.
 	Rule string
@@ -47,54 +49,50 @@ const Prior = "prior"
 
 // team returns a learned policy with its prior.
 func team(p *agents.Policy, training checkpoints.Provenance, folder string) *Policy {
-	t := &Policy{Name: p.Name, Learned: p, Training: training, Folder: folder}
-	t.Prior = priorOf(&p.Setting, p.Digest())
-	t.Digest = t.Prior.Digest
-	t.by(&p.Setting, func(g baselines.Given) cluster.Scheduler {
+	t := &Policy{Name: p.Name, Digest: p.Digest(), Learned: p, Training: training, Folder: folder}
+	t.on(&p.Setting, func(g baselines.Given) cluster.Scheduler {
 		own := *p
 		own.Given = g
 		return agents.NewTeam(&own)
 	})
+	t.Prior = priorOf(&p.Setting, t.Digest)
 	return t
 }
 
 // central returns a policy of a central controller with its prior.
 func central(c *agents.Central, training checkpoints.Provenance, folder string) *Policy {
-	p := &Policy{Name: c.Name, Central: c, Training: training, Folder: folder}
-	p.Prior = priorOf(&c.Setting, c.Digest())
-	p.Digest = p.Prior.Digest
-	p.by(&c.Setting, func(g baselines.Given) cluster.Scheduler {
+	p := &Policy{Name: c.Name, Digest: c.Digest(), Central: c, Training: training, Folder: folder}
+	p.on(&c.Setting, func(g baselines.Given) cluster.Scheduler {
 		own := *c
 		own.Given = g
 		return agents.NewCentralTeam(&own)
 	})
+	p.Prior = priorOf(&c.Setting, p.Digest)
 	return p
 }
 
-// by makes the policy make schedulers of a learned policy, which may need what its prior needs.
-func (p *Policy) by(s *agents.Setting, create func(baselines.Given) cluster.Scheduler) {
-	needs, err := baselines.Fits(s.Prior)
-	with := func(g baselines.Given) (cluster.Scheduler, error) {
-		if err != nil {
+// by makes the policy make schedulers with create. g is what they are given unless the caller gives something.
+func (p *Policy) by(needs baselines.Needs, g baselines.Given, create func(baselines.Given) (cluster.Scheduler, error)) {
+	p.New = func() (cluster.Scheduler, error) { return create(g) }
+	if p.Needs = needs; needs != (baselines.Needs{}) {
+		p.With = create
+	}
+}
+
+// on makes the policy make schedulers of a learned policy, which need what its prior needs.
+func (p *Policy) on(s *agents.Setting, create func(baselines.Given) cluster.Scheduler) {
+	p.by(s.Base().Needs(), s.Given, func(g baselines.Given) (cluster.Scheduler, error) {
+		if err := s.Base().Lacks(g); err != nil {
 			return nil, err
 		}
-		if needs != (baselines.Needs{}) {
-			if _, err := g.New(s.Prior); err != nil { // g lacks something
-				return nil, err
-			}
-		}
 		return create(g), nil
-	}
-	p.New = func() (cluster.Scheduler, error) { return with(s.Given) }
-	if err == nil && needs != (baselines.Needs{}) {
-		p.Needs, p.With = needs, with
-	}
+	})
 }
 
 // priorOf returns the prior of a learned policy with the given digest.
 func priorOf(s *agents.Setting, digest string) *Policy {
 	from := &Policy{Name: Prior, Digest: digest}
-	from.by(s, func(g baselines.Given) cluster.Scheduler {
+	from.on(s, func(g baselines.Given) cluster.Scheduler {
 		own := *s
 		own.Given = g
 		return agents.NewPrior(&own)
@@ -144,37 +142,30 @@ func (p *Policy) NeedsEstimates() bool {
 	return err == nil && cluster.NeedsEstimates(s)
 }
 
-// named gives the policy another name.
-func (p *Policy) named(name string) {
-	p.Name = name
+// wear puts the outer suffixes of a name around the schedulers of a policy that is no baseline, and names the policy as asked.
+func (p *Policy) wear(spec baselines.Spec) {
+	if p.Spec = spec; !spec.IsBaseline() && len(spec.Suffixes) > 0 {
+		inner, needs := *p, spec.Needs()
+		needs.Add(p.Needs)
+		p.Rule = strings.Join(spec.Suffixes, "")
+		p.Name += p.Rule
+		p.With = nil
+		p.by(needs, baselines.Given{}, func(g baselines.Given) (cluster.Scheduler, error) {
+			s, err := inner.Given(g).New()
+			if err != nil {
+				return nil, err
+			}
+			return spec.Wrap(g, s)
+		})
+	}
+	if spec.Label == "" {
+		return
+	}
+	p.Name = spec.Label
 	if p.Learned != nil {
-		p.Learned.Name = name // so that the event log of an episode, and plots of it, show the same name
+		p.Learned.Name = p.Name // so that the event log of an episode, and plots of it, show the same name
 	}
 	if p.Central != nil {
-		p.Central.Name = name // see above
-	}
-}
-
-// wrap puts what a suffix of the name stands for around the schedulers of the policy, and adds the suffix to its name. The
-// parameter needs is the result of baselines.FitsOuter.
-func (p *Policy) wrap(suffix string, needs baselines.Needs) {
-	inner := *p
-	p.Name += suffix
-	p.Rule += suffix
-	p.With = func(g baselines.Given) (cluster.Scheduler, error) {
-		_, around, err := g.CutOuter(suffix)
-		if err != nil {
-			return nil, err
-		}
-		s, err := inner.Given(g).New()
-		if err != nil {
-			return nil, err
-		}
-		return around(s), nil
-	}
-	with := p.With
-	p.New = func() (cluster.Scheduler, error) { return with(baselines.Given{}) }
-	if p.Needs.Add(needs); !p.Needs.Memory {
-		p.With = nil
+		p.Central.Name = p.Name // see above
 	}
 }

@@ -17,19 +17,6 @@ type Source struct {
 	Stamp func() (string, error)
 }
 
-// with returns a source that applies change to every policy that it loads.
-func (s Source) with(change func(*Policy)) Source {
-	load := s.Load
-	s.Load = func() (*Policy, error) {
-		p, err := load()
-		if err == nil {
-			change(p)
-		}
-		return p, err
-	}
-	return s
-}
-
 // folderStamp returns the stamp of a bundle's folder: a digest of the manifest, which has checksums of the other files, and of
 // the size and modification time of every file. A bundle that was read while it was being copied therefore gets a new stamp
 // later.

@@ -16,11 +16,14 @@ import (
 const ownPrior = "prior"
 
 // against returns the names listed in Against.
-func (c *Config) against() []string {
-	if c.Against == "" {
+func (c *Config) against() []string { return listed(c.Against) }
+
+// listed returns the names in a list, none for the empty one.
+func listed(names string) []string {
+	if names == "" {
 		return nil
 	}
-	return strings.Split(c.Against, ",")
+	return strings.Split(names, ",")
 }
 
 // checkAgainst returns an error about a name in Against that is no baseline, stands there twice, or is told the truth.
@@ -33,11 +36,11 @@ func (c *Config) checkAgainst() error {
 		if name == ownPrior {
 			continue
 		}
-		needs, err := baselines.Fits(name)
+		s, err := c.Table.Parse(name)
 		if err != nil {
 			return fmt.Errorf("train.against: %w", err)
 		}
-		if needs.Truth != (baselines.Truth{}) {
+		if s.Needs().Truth != (baselines.Truth{}) {
 			return fmt.Errorf("train.against: %q is told the truth, want a baseline that is not", name)
 		}
 	}
@@ -129,7 +132,7 @@ func (r *run) compare(ctx context.Context, n int, at func(i int) (*scenario.Sour
 		}
 		s := agents.NewPrior(&r.at(src, r.policy).Setting)
 		if name != ownPrior {
-			if s, err = r.given[src].New(name); err != nil {
+			if s, err = r.baseline(src, name); err != nil {
 				return err
 			}
 		}

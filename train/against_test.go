@@ -14,13 +14,10 @@ import (
 
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
 )
-
-func init() { all.Register() }
 
 // opposed returns the settings of a tiny run against several baselines, one of them its prior and one fitted on training splits.
 func opposed(tb testing.TB) (Config, Options) {
@@ -36,7 +33,7 @@ func (r *run) jct(t *testing.T, src *scenario.Source, e *scenario.Episode, name 
 	if name == ownPrior {
 		name = r.policy.Prior
 	}
-	s, err := r.given[src].New(name)
+	s, err := r.baseline(src, name)
 	if err != nil {
 		t.Fatal(err)
 	}

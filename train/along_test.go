@@ -109,7 +109,7 @@ func TestLabelsAlongATeam(t *testing.T) {
 			t.Errorf("%s differs after the run was resumed", name)
 		}
 	}
-	if p, _, err := Open(whole.Dir, nil); err != nil || p.Shape != from.Policy.Shape {
+	if p, _, err := Open(whole.Dir, cfg.Table, nil); err != nil || p.Shape != from.Policy.Shape {
 		t.Errorf("open: %v", err)
 	}
 }

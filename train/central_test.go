@@ -219,7 +219,7 @@ func TestLearnedCriticResumes(t *testing.T) {
 	if slices.Equal(moments[2], moments[4]) || slices.Equal(moments[4], moments[6]) {
 		t.Error("the critic's moments did not move: the comparison says nothing")
 	}
-	p, _, err := Open(opt.Dir, nil)
+	p, _, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

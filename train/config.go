@@ -79,6 +79,9 @@ type Config struct {
 	// Curriculum lists stages of other workloads, with which training begins.
 	Curriculum []Stage `yaml:"curriculum,omitempty"`
 
+	// Table has the baselines that Prior, Rivals and Against name.
+	Table baselines.Table `yaml:"-"`
+
 	// Size is the size of the network.
 	Size agents.Size `yaml:"size"`
 	// Windows is the number of training windows in an update; Rollouts is the number of episodes that PPO plays on each of them.
@@ -153,16 +156,25 @@ func (c *Config) Validate() error {
 	if err := c.validateTail(); err != nil {
 		return err
 	}
-	for _, name := range c.priors() {
-		if _, err := baselines.Reviewed(name); err != nil {
-			return fmt.Errorf("train.prior: %w", err)
+	for _, of := range []struct {
+		key   string
+		names []string
+	}{{"train.prior", c.priors()}, {"train.rivals", listed(c.Rivals)}} {
+		all, err := c.Table.ParseAll(of.names...)
+		for i := range all {
+			if _, lacks := all[i].Review(baselines.Given{}); err == nil {
+				err = lacks
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", of.key, err)
 		}
 	}
 	return c.checkAgainst()
 }
 
-// decides is Validate without the settings that only training uses: the reward, the baselines in Against, and those in Prior. A
-// program that lacks one of them can still decide with a policy that was trained with it.
+// decides is Validate without the settings that only training uses: the reward and the baselines. A program that lacks one of
+// them can still decide with a policy that was trained with it.
 func (c *Config) decides() error {
 	for _, f := range []struct {
 		key      string
@@ -228,24 +240,15 @@ func (c *Config) decides() error {
 	if c.Rivals != "" && c.Candidates == 0 {
 		return fmt.Errorf("train.rivals: %q without train.candidates, want both or none", c.Rivals)
 	}
-	for _, name := range c.design("", "").Wide.Rivals {
-		if _, err := baselines.New(name); err != nil {
-			return fmt.Errorf("train.rivals: %w", err)
-		}
-	}
 	return nil
 }
 
 // design returns the design of the run's policy.
 func (c *Config) design(name, prior string) agents.Design {
-	d := agents.Design{
-		Name: name, Encoder: c.Encoder, Window: c.Window, Prior: prior, Wide: agents.Wide{Items: c.Candidates}, Margin: c.Margin,
-		Size: c.Size,
+	return agents.Design{
+		Name: name, Encoder: c.Encoder, Window: c.Window, Prior: prior, Table: c.Table,
+		Wide: agents.Wide{Items: c.Candidates, Rivals: listed(c.Rivals)}, Margin: c.Margin, Size: c.Size,
 	}
-	if c.Rivals != "" {
-		d.Wide.Rivals = strings.Split(c.Rivals, ",")
-	}
-	return d
 }
 
 // goal returns the reward and the discount that the run learns with.

@@ -39,7 +39,7 @@ func TestCurriculum(t *testing.T) {
 	if len(digests) != 6 {
 		t.Errorf("%d different workloads of 6", len(digests))
 	}
-	_, training, err := Open(opt.Dir, nil)
+	_, training, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil || len(training.Seen) <= 2*len(r.Scenarios) {
 		t.Errorf("seen %v, error %v: want the periods of the stages, too", training.Seen, err)
 	}

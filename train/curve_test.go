@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
@@ -36,7 +36,7 @@ func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
 		var curves [2]*curve
 		var means [2]float64
 		for i, name := range []string{"fifo", "sjfskip"} {
-			s, err := baselines.New(name)
+			s, err := all.New(name)
 			if err != nil {
 				t.Fatal(err)
 			}

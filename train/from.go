@@ -133,7 +133,11 @@ func (r *run) from(before *Recipe) error {
 // beginner returns the policy that the run began with, as it was, from the run's folder.
 func (r *run) beginner() (*agents.Policy, error) {
 	dir := filepath.Join(r.opt.Dir, FromName)
-	p, _, err := agents.Load(dir)
+	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	p, err := agents.FromBundle(b, r.cfg.Table)
 	if err == nil && (p.Digest() != r.beginning.Digest || p.Shape != r.policy.Shape) {
 		err = fmt.Errorf("%s: policy %s, want the one that the run began with, %s: %w", dir, p.Digest(), r.beginning.Digest,
 			checkpoints.ErrForeign)

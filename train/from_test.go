@@ -25,7 +25,7 @@ func taught(t *testing.T) (from *From, cfg Config, opt Options) {
 	short := cfg
 	short.Updates, short.Prior = 2, "sjfskip"
 	mustRun(t, short, first)
-	p, training, err := Open(first.Dir, nil)
+	p, training, err := Open(first.Dir, cfg.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestRunsBeginFromPolicies(t *testing.T) {
 		t.Errorf("the best at the beginning is %v, want %v: the prior or the policy", *st.Best, want)
 	}
 
-	got, training, err := Open(opt.Dir, nil)
+	got, training, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil || got.Digest() != policy.Digest() {
 		t.Fatalf("opened another policy: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestChains(t *testing.T) {
 	from, cfg, opt := taught(t)
 	cfg.Updates = 1
 	mustRun(t, cfg, opt)
-	p, training, err := Open(opt.Dir, nil)
+	p, training, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestChains(t *testing.T) {
 	_, o := tiny(t, "name=third-v1", "workload.seed=11")
 	next.Scenarios = o.Scenarios[:1]
 	mustRun(t, next.From.Adopt(cfg), next)
-	_, last, err := Open(next.Dir, nil)
+	_, last, err := Open(next.Dir, cfg.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

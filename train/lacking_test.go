@@ -35,7 +35,7 @@ func TestWhatOnlyTrainingUses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(lacks), 0o666); err != nil || lacks == string(text) {
 			t.Fatalf("%s is not in %s, error %v", c.old, text, err)
 		}
-		p, _, err := Open(opt.Dir, nil)
+		p, _, err := Open(opt.Dir, cfg.Table, nil)
 		switch {
 		case c.decides && err != nil:
 			t.Errorf("%s: %v", c.lacking, err)

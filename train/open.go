@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/train/recipe"
@@ -46,16 +47,16 @@ func (r *run) before() (*Recipe, error) {
 // Open returns the policy from the newest checkpoint of the run in dir: the policy that did best on validation windows, or the
 // last one if the run has no validation windows. If that checkpoint is damaged, Open calls older. If older returns nil, Open uses
 // the newest good checkpoint; if older returns an error, Open returns it. If older is nil, Open returns the OlderError. The error
-// wraps checkpoints.ErrNone if dir contains no run with a checkpoint.
-func Open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
-	p, training, err := open(dir, older)
+// wraps checkpoints.ErrNone if dir contains no run with a checkpoint. The table has the policy's prior.
+func Open(dir string, table baselines.Table, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
+	p, training, err := open(dir, table, older)
 	if err != nil {
 		return nil, training, fmt.Errorf("open run %s: %w", dir, err)
 	}
 	return p, training, nil
 }
 
-func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
+func open(dir string, table baselines.Table, older func(*OlderError) error) (*agents.Policy, checkpoints.Provenance, error) {
 	var training checkpoints.Provenance
 	r, err := ReadRecipe(dir)
 	if err != nil {
@@ -71,6 +72,7 @@ func open(dir string, older func(*OlderError) error) (*agents.Policy, checkpoint
 	}
 	var st state
 	t := &r.Train
+	t.Table = table
 	d := t.design(filepath.Base(dir), r.Prior)
 	p, err := d.Make(func(s agents.Shape) (agents.Params, error) {
 		var params, top agents.Params

@@ -220,7 +220,7 @@ func trainKnowing(t *testing.T, encoder string) {
 	}
 	untrained := *p
 	untrained.Given, untrained.Margin = given, 1e6
-	named, err := given.New(cfg.Prior)
+	named, err := p.Base().New(given)
 	if err != nil {
 		t.Fatal(err)
 	}

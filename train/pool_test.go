@@ -15,6 +15,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 )
 
@@ -35,7 +36,7 @@ type inProcess struct {
 func pooled(t *testing.T, opt Options, n int) Options {
 	p := &inProcess{t: t, open: map[int]chan struct{}{}, sizes: map[int][]int{}}
 	for range n {
-		p.workers = append(p.workers, &Worker{Given: opt.Given})
+		p.workers = append(p.workers, &Worker{Given: opt.Given, Table: all.Table()})
 	}
 	t.Cleanup(p.stop)
 	opt.Pool = p
@@ -329,7 +330,7 @@ func FuzzJob(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, job []byte) {
-		if j, err := parseJob(job); err == nil && j.made.Train.Validate() != nil {
+		if j, err := parseJob(job, all.Table()); err == nil && j.made.Train.Validate() != nil {
 			t.Error("accepted settings that are not valid")
 		}
 	})

@@ -55,7 +55,11 @@ func trainAndPlay(t *testing.T, cfg Config, opt Options) {
 	if err := export.Save(dir, p, "now", checkpoints.Provenance{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	back, _, err := agents.Load(dir)
+	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := agents.FromBundle(b, cfg.Table)
 	if err != nil || back.Digest() != p.Digest() {
 		t.Fatalf("the policy read differs from the one that was trained, or error %v", err)
 	}
@@ -69,7 +73,7 @@ func trainAndPlay(t *testing.T, cfg Config, opt Options) {
 	}
 	untrained := *back
 	untrained.Margin = 1e6
-	named, err := back.Given.New(back.Prior)
+	named, err := back.Base().New(back.Given)
 	if err != nil {
 		t.Fatal(err)
 	}

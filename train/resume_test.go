@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/tbevent"
@@ -41,6 +42,7 @@ func tiny(tb testing.TB, sets ...string) (Config, Options) {
 	second := load("name=other-v1", "cluster.servers=2", "cluster.gpus_per_server=8", "workload.jobs=600", "workload.seed=7",
 		"window.arrivals=40")
 	cfg := DefaultConfig()
+	cfg.Table = all.Table()
 	cfg.Updates, cfg.Expert, cfg.Every, cfg.Window, cfg.Prior, cfg.Validation = 6, 3, 2, 6, "fifo,sjfskip", 2
 	cfg.Size = agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2, Inducing: 2}
 	cfg.Windows, cfg.Rollouts, cfg.Choices, cfg.Epochs, cfg.Batch, cfg.Rate, cfg.Label = 2, 1, 150, 2, 100, 0.02, 0.5
@@ -350,7 +352,7 @@ func TestLeftovers(t *testing.T) {
 				if _, _, err := Run(t.Context(), cfg, again); !errors.As(err, new(*OlderError)) {
 					t.Errorf("nobody allows an older checkpoint: error %v", err)
 				}
-				if _, _, err := Open(again.Dir, nil); !errors.As(err, new(*OlderError)) {
+				if _, _, err := Open(again.Dir, cfg.Table, nil); !errors.As(err, new(*OlderError)) {
 					t.Errorf("opened: error %v", err)
 				}
 			}
@@ -507,7 +509,7 @@ func TestOpenIsWhatRunReturned(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates, cfg.Margin = 2, 0.5
 	want := mustRun(t, cfg, opt)
-	got, training, err := Open(opt.Dir, nil)
+	got, training, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +523,7 @@ func TestOpenIsWhatRunReturned(t *testing.T) {
 		training.Trace != scenario.Embedded {
 		t.Errorf("provenance %+v", training)
 	}
-	if _, _, err := Open(t.TempDir(), nil); !errors.Is(err, checkpoints.ErrNone) {
+	if _, _, err := Open(t.TempDir(), cfg.Table, nil); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("an empty folder: error %v, want %v", err, checkpoints.ErrNone)
 	}
 }

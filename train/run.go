@@ -273,12 +273,13 @@ func (r *run) give(ctx context.Context) error {
 			if name == ownPrior {
 				continue
 			}
-			n, err := baselines.Fits(name)
+			s, err := r.cfg.Table.Parse(name)
+			n := s.Needs()
 			if err == nil && n.Past() && r.opt.Given == nil {
 				err = baselines.ErrUnfitted
 			}
 			if err == nil {
-				err = r.estimated(name)
+				err = r.estimated(s)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", of.key, err)
@@ -302,8 +303,9 @@ func (r *run) give(ctx context.Context) error {
 // told returns the names of the rivals, which see what the priors see, with the suffix of each prior that says what it knows.
 func (c *Config) told() (names []string) {
 	for _, prior := range c.priors() {
-		_, knows := baselines.CutKnow(prior)
-		for _, rival := range c.design("", prior).Wide.Rivals {
+		s, _ := c.Table.Parse(prior) // a mistake has been found before
+		_, knows := s.CutKnow()
+		for _, rival := range listed(c.Rivals) {
 			names = append(names, rival+knows)
 		}
 	}
@@ -311,20 +313,23 @@ func (c *Config) told() (names []string) {
 }
 
 // estimated returns an error if a baseline needs estimates that a scenario does not tell.
-func (r *run) estimated(name string) error {
+func (r *run) estimated(s baselines.Spec) error {
 	for _, src := range slices.Concat(r.stages...) {
-		if src.Scenario().Estimated() {
-			continue
+		if inner, _ := s.CutKnow(); !src.Scenario().Estimated() && s.NeedsEstimates() {
+			return fmt.Errorf("%s needs an estimate of every job's duration, and %s tells none: want one that needs none, such as %s",
+				s, src.Scenario().Name, inner.String()+baselines.KnowSuffix)
 		}
-		s, err := baselines.Nothing().New(name)
-		if err == nil && cluster.NeedsEstimates(s) {
-			inner, _ := baselines.CutKnow(name)
-			err = fmt.Errorf("%s needs an estimate of every job's duration, and %s tells none: want one that needs none, such as %s",
-				name, src.Scenario().Name, inner+baselines.KnowSuffix)
-		}
-		return err
 	}
 	return nil
+}
+
+// baseline returns a scheduler with what it is given in a scenario.
+func (r *run) baseline(src *scenario.Source, name string) (cluster.Scheduler, error) {
+	s, err := r.cfg.Table.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.New(r.given[src])
 }
 
 // at returns the policy as it plays in a scenario.

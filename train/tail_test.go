@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
@@ -167,7 +168,7 @@ func TestDrawsAfterBacklogLabels(t *testing.T) {
 		if now := files(t, opt.Labels); !maps.Equal(now, labelled) {
 			t.Errorf("%s: the run with draws has other labels", critic)
 		}
-		_, training, err := Open(more.Dir, nil)
+		_, training, err := Open(more.Dir, cfg.Table, nil)
 		if err != nil || training.Memory != memory {
 			t.Errorf("%s: provenance %+v, error %v", critic, training, err)
 		}
@@ -246,11 +247,11 @@ func TestObjectiveOfARun(t *testing.T) {
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
 
-	_, training, err := Open(opt.Dir, nil)
+	_, training, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil || training.Objective != cfg.Reward || training.Memory != 0 {
 		t.Errorf("provenance %+v, error %v", training, err)
 	}
-	p, _, err := Open(opt.Dir, nil)
+	p, _, err := Open(opt.Dir, cfg.Table, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func TestObjectiveOfARun(t *testing.T) {
 	var p99 [2]float64
 	var curves [2]*curve
 	for i, name := range []string{"fifo", "sjfskip"} {
-		s, err := baselines.New(name)
+		s, err := all.New(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func (r *run) tune() (prior string, err error) {
 				if err != nil {
 					return "", err
 				}
-				s, err := r.given[src].New(name)
+				s, err := r.baseline(src, name)
 				if err != nil {
 					return "", err
 				}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
@@ -31,7 +31,7 @@ func TestTuneTakesTheBest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, err := baselines.New(name)
+				s, err := all.New(name)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -22,6 +22,8 @@ import (
 type Worker struct {
 	// Given is that of Options.Given.
 	Given func(context.Context, *scenario.Source, baselines.Needs) (baselines.Given, error)
+	// Table is that of Config.Table.
+	Table baselines.Table
 
 	most    int    // largest number of bytes of a compressed rollout; 0 means maxSent
 	recipe  string // of the run of the last job; "" before the first
@@ -44,7 +46,7 @@ func (w *Worker) Open(ctx context.Context, job []byte) (Compute, error) {
 }
 
 func (w *Worker) open(ctx context.Context, text []byte) (Compute, error) {
-	j, err := parseJob(text)
+	j, err := parseJob(text, w.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +106,14 @@ type job struct {
 	policy  string // digest of the policy that plays the update's rollouts
 }
 
-// parseJob reads the text of a job.
-func parseJob(text []byte) (*job, error) {
+// parseJob reads the text of a job, whose baselines are in a table.
+func parseJob(text []byte, t baselines.Table) (*job, error) {
 	limits := checkpoints.Limits{Bytes: maxJob, Header: maxJob, Tensors: 1 << 10}
 	tensors, about, err := checkpoints.ReadTensors(text, limits)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{recipe: about[recipeKey], made: &Recipe{}, tensors: tensors, policy: about[policyKey]}
+	j := &job{recipe: about[recipeKey], made: &Recipe{Train: Config{Table: t}}, tensors: tensors, policy: about[policyKey]}
 	j.made.Scenarios, err = recipe.Parse("recipe", []byte(j.recipe), j.made, true, func() (int, error) {
 		return len(j.made.Workloads), j.made.Train.Validate()
 	})

@@ -12,12 +12,11 @@ import (
 // TestWhoNeedsEstimates checks that a baseline is said to need estimates if and only if it fails where no job has one: with each value
 // of each of its options, and with each suffix.
 func TestWhoNeedsEstimates(t *testing.T) {
-	Register()
 	e := scenariotest.Episode(t, "embedded-small-v1", "estimates.kind=none", "window.arrivals=12")
 	said := map[bool]int{}
 	for _, name := range variants() {
 		create := func() cluster.Scheduler {
-			s, err := baselines.New(name)
+			s, err := New(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +40,7 @@ func TestWhoNeedsEstimates(t *testing.T) {
 
 // variants returns the names of all baselines, with suffixes, and with options that say who predicts and who places.
 func variants() (names []string) {
-	for _, b := range baselines.All() {
+	for _, b := range Table().All() {
 		name := b.Name
 		if name == "rollout" {
 			name += ":futures=1:items=2"

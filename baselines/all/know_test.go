@@ -12,9 +12,8 @@ import (
 // TestKnowHidesEstimates checks that every baseline with +know decides alike without estimates, with true ones and with wrong
 // ones, on a window with many models of jobs, where placers that look at speeds also look at run times.
 func TestKnowHidesEstimates(t *testing.T) {
-	Register()
 	names := []string{"a-srpt:predictor=granted", "a-srpt:predictor=noisy(1)", "srsf:place=pack", "las:place=compact"}
-	for _, b := range baselines.All() {
+	for _, b := range Table().All() {
 		names = append(names, b.Name)
 		if b.Orders() {
 			names = append(names, b.Name+baselines.MenuSuffix+baselines.MoveSuffix)
@@ -44,7 +43,7 @@ func schedule(t *testing.T, name string, sets ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := baselines.New(name)
+	p, err := New(name)
 	if err != nil {
 		t.Fatal(err)
 	}

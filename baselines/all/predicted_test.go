@@ -12,41 +12,40 @@ import (
 
 // TestFitted checks that the policies that ask for a fitted predictor, and only these, need and use the one that is given.
 func TestFitted(t *testing.T) {
-	Register()
 	for name, fits := range map[string]bool{
 		"a-srpt": false, "a-srpt:predictor=forest": false, "a-srpt:predictor=granted+menu": false, "rollout": false,
 		"a-srpt:predictor=fitted": true, "a-srpt:backfill=easy:predictor=fitted:tau=1": true,
 		"a-srpt:predictor=fitted+menu": true, "a-srpt:predictor=fitted+loan": true,
 		"a-srpt:predictor=fitted+menu+move+loan": true, "rollout:base=a-srpt/predictor=fitted": true,
 	} {
-		if got, err := baselines.Fits(name); err != nil || got != (baselines.Needs{Fitted: fits}) {
+		spec, err := Table().Parse(name)
+		if got := spec.Needs(); err != nil || got != (baselines.Needs{Fitted: fits}) {
 			t.Errorf("%s needs %+v, want a fitted predictor: %v, error %v", name, got, fits, err)
 		}
-		_, err := baselines.New(name)
+		_, err = New(name)
 		if fits != errors.Is(err, baselines.ErrUnfitted) || !fits && err != nil {
 			t.Errorf("%s, given nothing: error %v", name, err)
 		}
 		given := 0
 		g := baselines.Given{Fitted: func() asrpt.Predictor { given++; return predict.NewForest(predict.DefaultForest()) }}
-		if s, err := g.New(name); err != nil || s.Name() != name || s.Reset(1) != nil || (given > 0) != fits {
+		if s, err := spec.New(g); err != nil || s.Name() != name || s.Reset(1) != nil || (given > 0) != fits {
 			t.Errorf("%s: given %d predictors, error %v", name, given, err)
 		}
 	}
 }
 
 func TestFittedMistakes(t *testing.T) {
-	Register()
 	for name, want := range map[string]string{
-		"a-srpt:predictor=fit":              `option predictor: predictor "fit": want one of granted,`,
+		"a-srpt:predictor=fit":              `character 8: option predictor: predictor "fit": want one of granted,`,
 		"a-srpt:predictor=fitted:tau=short": "option tau:",
 		"a-srpt:predictor=fitted+move:x=1":  "option",
 		"a-srpt:backfill=perhaps":           `option backfill: "perhaps", want one of false, true, easy`,
 	} {
-		if _, err := baselines.Fits(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Table().Parse(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q in it", name, err, want)
 		}
 	}
-	_, err := baselines.New("a-srpt:predictor=fitted")
+	_, err := New("a-srpt:predictor=fitted")
 	const want = `policy "a-srpt:predictor=fitted": option predictor: this needs a scenario and its training split, which are known` +
 		` only in eval; otherwise want a file that clustergym predictor fit wrote`
 	if err == nil || err.Error() != want {

@@ -25,7 +25,11 @@ func declareRollout(s *baselines.Settings) maker {
 	base, menu := "sjfskip", s.Menu()
 	c := rollout.Default(nil)
 	s.Text(&base, "base", "a baseline, its options behind it as in sjfhold/times=3", func(text string) error {
-		_, err := baseOf(s.Given, text, menu)
+		b, err := baseOf(s.Table, text, menu)
+		if err == nil && s.Given != nil {
+			_, err = b.New(*s.Given) // a file may be missing
+		}
+		s.Needs, s.Files = b.Needs(), b.Files()
 		return err
 	}, "what it improves on", "own choice")
 	s.Int(&c.Futures, "futures", 1, 1000, "that are drawn for a decision", "own choice; 8 were no better on validation windows")
@@ -37,7 +41,11 @@ func declareRollout(s *baselines.Settings) maker {
 		"own choice: it bounds the time of a decision")
 	s.Gone("wide", "errors", "scarce", "hold", "pause")
 	return func(name string) cluster.Scheduler {
-		r, err := baseOf(s.Given, base, menu)
+		b, err := baseOf(s.Table, base, menu)
+		var r baselines.Review
+		if err == nil {
+			r, err = b.Review(*s.Given)
+		}
 		if err != nil {
 			panic(fmt.Sprintf("baselines: %s: base %v", name, err)) // cannot happen: the option was checked
 		}
@@ -50,15 +58,11 @@ func declareRollout(s *baselines.Settings) maker {
 	}
 }
 
-// baseOf returns the default review of the baseline that a rollout improves on. If rollout's name has MenuSuffix, the baseline
-// gets it too.
-func baseOf(given baselines.Given, text, menu string) (baselines.Review, error) {
-	name, options, _ := strings.Cut(strings.ReplaceAll(text, "/", ":"), ":")
-	if _, ok := baselines.Find(name); !ok || name == "rollout" {
-		return baselines.Review{}, fmt.Errorf("%q, want a baseline but rollout, its options behind it as in sjfhold/times=3", text)
+// baseOf returns the baseline that a rollout improves on. If rollout's name has MenuSuffix, the baseline gets it too.
+func baseOf(t baselines.Table, text string, menu string) (baselines.Spec, error) {
+	base, err := t.Parse(strings.ReplaceAll(text, "/", ":") + menu)
+	if err == nil && strings.HasPrefix(base.Base, "rollout") {
+		err = fmt.Errorf("%q, want a baseline but rollout, its options behind it as in sjfhold/times=3", text)
 	}
-	if options != "" {
-		name += ":" + options
-	}
-	return given.Reviewed(name + menu)
+	return base, err
 }

@@ -3,11 +3,14 @@
 package option
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/config"
 )
 
 // FileExtension is the extension of the files of trained predictors, which options may refer to.
@@ -115,41 +118,55 @@ func (s *Set) Text(p *string, name, values string, check func(string) error, abo
 	}})
 }
 
+// Unknown returns the error about a word that is none of those that are wanted.
+func Unknown(what, word string, want []string) error {
+	text := fmt.Sprintf("no %s %q, want none", what, word)
+	if len(want) > 0 {
+		text = fmt.Sprintf("no %s %q, want one of %s", what, word, strings.Join(want, ", "))
+	}
+	if near, ok := config.Nearest(word, want); ok {
+		text += fmt.Sprintf(": did you mean %q?", near)
+	}
+	return errors.New(text)
+}
+
 // Parse sets options from "name=value:name=value"; the empty text sets none. It returns an error for an unknown option, a bad
-// value, or an option given twice.
-func (s *Set) Parse(text string) error {
+// value, or an option given twice, and the byte at which that option begins.
+func (s *Set) Parse(text string) (at int, err error) {
 	if text == "" {
-		return nil
+		return 0, nil
 	}
 	var seen []string
 	for part := range strings.SplitSeq(text, ":") {
 		name, value, given := strings.Cut(part, "=")
-		i := slices.IndexFunc(s.all, func(o Option) bool { return o.Name == name })
-		switch {
-		case i < 0 && slices.Contains(s.gone, name):
-			return fmt.Errorf("option %s is gone, because no other value of it was useful: leave it out; want %s", name, s.names())
-		case i < 0:
-			return fmt.Errorf("no option %q, want %s", name, s.names())
-		case !given:
-			return fmt.Errorf("option %s has no value, want %s=%s", name, name, s.all[i].Default)
-		case slices.Contains(seen, name):
-			return fmt.Errorf("option %s comes twice", name)
-		}
-		if err := s.all[i].set(value); err != nil {
-			return fmt.Errorf("option %s: %w", name, err)
+		if err := s.parse(name, value, given, slices.Contains(seen, name)); err != nil {
+			return at, err
 		}
 		seen = append(seen, name)
+		at += len(part) + 1
 	}
-	return nil
+	return at, nil
 }
 
-func (s *Set) names() string {
-	if len(s.all) == 0 {
-		return "none"
-	}
+func (s *Set) parse(name, value string, given, again bool) error {
+	i := slices.IndexFunc(s.all, func(o Option) bool { return o.Name == name })
 	names := make([]string, len(s.all))
-	for i := range s.all {
-		names[i] = s.all[i].Name
+	for k := range s.all {
+		names[k] = s.all[k].Name
 	}
-	return "one of " + strings.Join(names, ", ")
+	switch {
+	case i < 0 && slices.Contains(s.gone, name):
+		return fmt.Errorf("option %s is gone, because no other value of it was useful: leave it out; want one of %s", name,
+			strings.Join(names, ", "))
+	case i < 0:
+		return Unknown("option", name, names)
+	case !given:
+		return fmt.Errorf("option %s has no value, want %s=%s", name, name, s.all[i].Default)
+	case again:
+		return fmt.Errorf("option %s comes twice", name)
+	}
+	if err := s.all[i].set(value); err != nil {
+		return fmt.Errorf("option %s: %w", name, err)
+	}
+	return nil
 }

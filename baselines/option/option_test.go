@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		{"order=last:file=a=b", knobs{0.5, 2, time.Second, false, "last", "a=b"}},
 	} {
 		k := start
-		if err := declare(&k).Parse(c.text); err != nil || k != c.want {
+		if _, err := declare(&k).Parse(c.text); err != nil || k != c.want {
 			t.Errorf("%q: %+v, %v, want %+v", c.text, k, err, c.want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestParseRefuses(t *testing.T) {
 		"order=first:n": "option n has no value, want n=2",
 	} {
 		k := knobs{tau: 0.5, n: 2}
-		if err := declare(&k).Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := declare(&k).Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestDefaultsParse(t *testing.T) {
 		parts = append(parts, o.Name+"="+o.Default)
 	}
 	var got knobs
-	if err := declare(&got).Parse(strings.Join(parts, ":")); err != nil || got != start {
+	if _, err := declare(&got).Parse(strings.Join(parts, ":")); err != nil || got != start {
 		t.Errorf("%q: %+v, %v, want %+v", parts, got, err, start)
 	}
 }
@@ -95,7 +95,7 @@ func TestGoneOptions(t *testing.T) {
 		"x=2:z":   "option z is gone, because no other value of it was useful: leave it out; want one of x",
 		"other=1": `no option "other", want one of x`,
 	} {
-		if err := s.Parse(text); err == nil || err.Error() != want {
+		if _, err := s.Parse(text); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/baselines/rollout"
 	"github.com/clustergym/clustergym/env/candidates"
@@ -19,13 +18,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests use all baselines.
-func init() { all.Register() }
-
 // over returns a rollout over a baseline.
 func over(t rapid.TB, base string, change ...func(*rollout.Config)) *candidates.Scheduler {
 	c := rollout.Default(func() cluster.Scheduler {
-		p, err := baselines.New(base)
+		p, err := all.New(base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +190,7 @@ func TestTruthNeverCosts(t *testing.T) {
 			}
 			jobs = append(jobs, j)
 		}
-		plain, err := baselines.New(base)
+		plain, err := all.New(base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +224,7 @@ func TestTruthNeverCosts(t *testing.T) {
 // preempt, resize and wake themselves.
 func TestOverEveryBaseline(t *testing.T) {
 	var bases []string
-	for _, b := range baselines.All() {
+	for _, b := range all.Table().All() {
 		if b.Name != "rollout" {
 			bases = append(bases, b.Name)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
@@ -24,7 +24,7 @@ func drawBoard(t *rapid.T, base string) candidates.Config {
 	c.Times = rapid.SampledFrom([]int{0, 0, 1, 10}).Draw(t, "times")
 	inner := c.Base
 	c.Base = func() cluster.Scheduler {
-		s, err := baselines.New(base)
+		s, err := all.New(base)
 		if err != nil {
 			return inner()
 		}
@@ -32,7 +32,7 @@ func drawBoard(t *rapid.T, base string) candidates.Config {
 	}
 	for _, name := range rapid.SampledFrom([][]string{nil, {"fifo"}, {"srtf", "a-srpt"}}).Draw(t, "rivals") {
 		c.Rivals = append(c.Rivals, candidates.Named{Name: name, New: func() cluster.Scheduler {
-			s, err := baselines.New(name)
+			s, err := all.New(name)
 			if err != nil {
 				panic(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim/simtest"
@@ -18,7 +18,7 @@ import (
 // itself.
 func drawReview(t *rapid.T, base string) candidates.Config {
 	name, _, _ := strings.Cut(base, "+")
-	b, _ := baselines.Find(name)
+	b, _ := all.Table().Find(name)
 	return usual(t, base, func(c *candidates.Config) {
 		c.Menu = c.Menu || b.Orders() && rapid.Bool().Draw(t, "menu")
 		c.Deltas = rapid.Bool().Draw(t, "deltas")
@@ -37,7 +37,7 @@ func goesOnAsIfAlone(t *testing.T, times int, draw func(t *rapid.T, base string)
 	names := bases()
 	simtest.Many(t, times, func(t *rapid.T) {
 		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
-		plain, err := baselines.New(base)
+		plain, err := all.New(base)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests use all baselines.
-func init() { all.Register() }
-
 // judge is a candidates.Judge made of functions. If begin is nil it ignores Observe; if choose is nil it takes the base's own
 // candidate.
 type judge struct {
@@ -40,7 +37,7 @@ func (j *judge) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error
 
 // bases returns the names of all baselines except rollout, without and with their suffixes.
 func bases() (names []string) {
-	for _, b := range baselines.All() {
+	for _, b := range all.Table().All() {
 		if b.Name == "rollout" {
 			continue
 		}

@@ -61,14 +61,14 @@ func (t Toy) Config() (env.Config, error) {
 	for _, n := range t.gpus {
 		spec.Servers = append(spec.Servers, cluster.Uniform(1, n).Servers...)
 	}
-	fifo, ok := baselines.Find("fifo")
-	if !ok {
-		return env.Config{}, fmt.Errorf("toy %s: no baseline fifo", t.Name)
+	review, err := baselines.Reviewed("fifo")
+	if err != nil {
+		return env.Config{}, fmt.Errorf("toy %s: %w", t.Name, err)
 	}
 	return env.Config{
 		Sim:    sim.Config{Cluster: spec, Physics: physics.Compose(physics.InterServer{Penalty: 2})},
 		Jobs:   func(uint64) ([]trace.Job, error) { return t.jobs, nil },
-		Game:   game.Config{Review: candidates.Default(fifo.New)},
+		Game:   game.Config{Review: candidates.Default(review.Base)},
 		Reward: env.Flow{Scale: time.Second},
 	}, nil
 }

@@ -14,13 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests use all baselines.
-func init() { all.Register() }
-
 // priors returns the names of all baselines except rollout, without and with each of their suffixes. It leaves out those that
 // both move jobs and borrow servers: alone, such a baseline moves first and then borrows, but as a prior it borrows first.
 func priors() (names []string) {
-	for _, b := range baselines.All() {
+	for _, b := range all.Table().All() {
 		if b.Name == "rollout" {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
@@ -38,7 +38,7 @@ func TestNamingThePriorIsThePrior(t *testing.T) {
 	names, rounds, stops, moves := priors(), 0, 0, 0
 	simtest.Many(t, 700, func(t *rapid.T) {
 		name, e := rapid.SampledFrom(names).Draw(t, "prior"), simtest.Draw(t)
-		plain, err := baselines.New(name)
+		plain, err := all.New(name)
 		if err != nil {
 			t.Fatal(err)
 		}

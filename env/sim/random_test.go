@@ -19,8 +19,13 @@ func drawScheduler(t *rapid.T) func() cluster.Scheduler {
 	makers := []func() cluster.Scheduler{func() cluster.Scheduler { return &chaos{} }}
 	// Fast baselines that use different operations; package baselines tests all of them.
 	for _, name := range []string{"fifo", "sjfskip", "sjfhold", "srtf", "srsf", "las", "random", "lucid", "lyra"} {
-		b, _ := baselines.Find(name)
-		makers = append(makers, b.New)
+		makers = append(makers, func() cluster.Scheduler {
+			s, err := baselines.New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		})
 	}
 	i := rapid.IntRange(-len(makers), len(makers)-1).Draw(t, "scheduler")
 	return makers[max(i, 0)]

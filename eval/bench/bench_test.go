@@ -26,11 +26,12 @@ import (
 var update = flag.Bool("update", false, "write what the reference does into testdata")
 
 func TestMain(m *testing.M) {
-	all.Register()
 	os.Exit(m.Run())
 }
 
-func load(name string) (*policy.Policy, error) { return (&policy.Finder{Fits: true}).Load(name) }
+func load(name string) (*policy.Policy, error) {
+	return (&policy.Finder{Table: all.Table(), Fits: true}).Load(name)
+}
 
 var program = bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"}
 

@@ -21,11 +21,11 @@ import (
 
 func play(t rapid.TB, policy string, servers, gpus int, jobs []trace.Job) *sim.Log {
 	t.Helper()
-	b, ok := baselines.Find(policy)
-	if !ok {
-		t.Fatalf("no baseline %s", policy)
+	s, err := baselines.New(policy)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(servers, gpus)}, Jobs: jobs}, b.New(), 1)
+	return simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(servers, gpus)}, Jobs: jobs}, s, 1)
 }
 
 func job(name string, submit, work, workers, milli int) trace.Job {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -73,13 +72,13 @@ func wider(agree *envtest.Toy) (task, error) {
 
 // small returns the task on a cluster of 4 servers of 4 GPUs. Its test episodes are not among the training episodes.
 func small() (task, error) {
-	fifo, ok := baselines.Find("fifo")
-	if !ok {
-		return task{}, errors.New("no baseline fifo")
+	review, err := baselines.Reviewed("fifo")
+	if err != nil {
+		return task{}, err
 	}
 	t := task{
 		config: env.Config{
-			Sim: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: drawJobs, Game: game.Config{Review: candidates.Default(fifo.New)},
+			Sim: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: drawJobs, Game: game.Config{Review: candidates.Default(review.Base)},
 		},
 		options: options{episodes: 8, batch: 256, rate: 1e-3, entropy: 0.005, memory: 2 * time.Hour},
 	}

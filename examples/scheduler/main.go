@@ -11,6 +11,5 @@ import (
 
 func main() {
 	own := baselines.Baseline{Name: "backfill", About: "submission order; jobs behind one that does not fit may not delay it"}
-	baselines.Register(own, func() cluster.Scheduler { return &Backfill{} })
-	cli.Main()
+	cli.Main(cli.Schedulers{baselines.Own(own, func() cluster.Scheduler { return &Backfill{} })})
 }

@@ -54,7 +54,7 @@ func house() rules {
 			{0, "internal/slurmtext", "hosts and resources as Slurm writes them"},
 			{0, "internal/unpack", "compressed files under limits while reading"},
 			{0, "internal/words", "tests: retired words, and what to write instead"},
-			{0, "baselines/option", "options of schedulers: declared, listed, parsed"},
+			{1, "baselines/option", "options of schedulers: declared, listed, parsed"},
 			{0, "checkpoints/released", "the policy that comes with the program"},
 			{0, "env/physics/comm", "the time of an iteration under mixed parallelism"},
 			{0, "env/physics/profile", "models of speed and their fitted numbers"},
@@ -113,7 +113,7 @@ func house() rules {
 			{6, "eval/playjob", "what a worker must know to play episodes of an evaluation"},
 			{6, "baselines", "orders of jobs, and schedulers by name with their options"},
 
-			{7, "baselines/all", "adds the schedulers that look ahead in the simulator or predict with forests"},
+			{7, "baselines/all", "the table of all schedulers, with those that look ahead in the simulator or predict with forests"},
 			{7, "env", "the gym contract: environment, time step, reward, wrappers, vectors"},
 			{7, "agents", "the learned team: its network, the player of the game, its bundle"},
 

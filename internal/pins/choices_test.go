@@ -45,13 +45,13 @@ func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text
 		}
 		return nil
 	})
-	inner, borrow, err := baselines.CutLoan(name)
-	if err != nil || inner != released.Name {
+	spec, err := baselines.Table{}.ParsePolicy(name)
+	if err != nil || spec.Base != released.Name {
 		t.Fatalf("choices of %s, want those of %s: %v", name, released.Name, err)
 	}
-	var s cluster.Scheduler = team
-	if borrow != nil {
-		s = borrow(team)
+	s, err := spec.Wrap(baselines.Given{}, team)
+	if err != nil {
+		t.Fatal(err)
 	}
 	play(t, open, s)
 	return b.Bytes(), fmt.Sprintf("%d choices, %d times not the first offer", n, others)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
@@ -42,7 +43,7 @@ func groups() []group {
 // find creates the scheduler with the given name.
 func find(t *testing.T, name string) cluster.Scheduler {
 	t.Helper()
-	p, err := new(policy.Finder).Load(name)
+	p, err := (&policy.Finder{Table: all.Table()}).Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}

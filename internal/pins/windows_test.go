@@ -12,9 +12,6 @@ import (
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Register all baselines for the tests.
-func init() { all.Register() }
-
 // seed is the seed of every episode and every scheduler.
 const seed = 1
 
@@ -38,7 +35,7 @@ func windows() []window {
 	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las las:levels=single:quantum=0 gittins gavel lucid+menu synergy " +
 		"sjfskip fifo pollux")
 	looks := append([]string{"rollout"}, real...)
-	short := append(baselines.Names(), "srsf+menu+move+loan", "prior", "released")
+	short := append(all.Table().Names(), "srsf+menu+move+loan", "prior", "released")
 	return []window{
 		{name: "small", scenario: "embedded-small-v1", sets: busy, policies: everybody()},
 		{name: "physics", scenario: "embedded-physics-v1", sets: busy, policies: everybody(), choices: []string{"released"}},
@@ -63,7 +60,7 @@ func windows() []window {
 // everybody returns the names of all policies to pin: every baseline with and without suffixes, every placer with an order that
 // waits and one that preempts, several ways to simulate ahead, and the built-in policies.
 func everybody() (names []string) {
-	for _, b := range baselines.All() {
+	for _, b := range all.Table().All() {
 		names = append(names, b.Name, b.Name+baselines.MoveSuffix, b.Name+baselines.LoanSuffix)
 		if b.Orders() {
 			names = append(names, b.Name+baselines.MenuSuffix, b.Name+baselines.MenuSuffix+baselines.MoveSuffix)

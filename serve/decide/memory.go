@@ -116,14 +116,6 @@ func (m *memory) share() *belief.Memory {
 	return m.shared
 }
 
-// given returns what policies may use that begin with what was learned.
-func given(learned *belief.Memory) (g baselines.Given) {
-	if learned != nil {
-		g.Memory = func() *belief.Memory { return learned }
-	}
-	return g
-}
-
 // remember opens the memory if one of the policies begins with what was learned.
 func (d *Decider) remember(policies ...*policy.Policy) error {
 	m := &d.memory
@@ -172,7 +164,7 @@ func Remembering(p *policy.Policy, path string) (*policy.Policy, *belief.Memory,
 	if needsTeaching(p) && (learned == nil || learned.Ended()+learned.Readings() == 0) {
 		return nil, nil, untaught(p, path)
 	}
-	return new(p.Given(given(learned))), learned, nil
+	return new(p.Given(baselines.Given{Memory: learned})), learned, nil
 }
 
 // needsTeaching reports whether a policy begins with what was learned on a training split.
@@ -188,7 +180,7 @@ func (m *memory) recall() (g baselines.Given, digest string) {
 	if m.learned == nil {
 		return g, ""
 	}
-	return given(m.share()), m.share().Digest()
+	return baselines.Given{Memory: m.share()}, m.share().Digest()
 }
 
 // Record adds an answer to the decision log, if there is one, and learns from the state that was decided, if the decider learns

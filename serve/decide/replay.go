@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
@@ -84,7 +85,7 @@ func (k *Asked) Again(r *Record, d *Decision, p *policy.Policy, profile cluster.
 	}
 	state := k.state
 	state.SetProfile(profile)
-	asked := p.Given(given(k.learned))
+	asked := p.Given(baselines.Given{Memory: k.learned})
 	if !d.Beside {
 		asked.Prior = nil
 	}

@@ -60,10 +60,6 @@ func (s *Start) When() string {
 func (d *Decider) foretell(ctx context.Context, out *decided, s *cluster.View, given baselines.Given) {
 	within, cancel := context.WithTimeout(ctx, cmp.Or(d.Forecasts, usualForecasts))
 	defer cancel()
-	var learned *belief.Memory
-	if given.Memory != nil {
-		learned = given.Memory()
-	}
 	answer := out.result.Answer
 	err := func() (err error) {
 		defer func() { // the decision is made: it must not be lost because the policy cannot be played on
@@ -71,7 +67,7 @@ func (d *Decider) foretell(ctx context.Context, out *decided, s *cluster.View, g
 				err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 			}
 		}()
-		answer.Starts, err = d.Forecaster.Forecast(within, s, out.by.Given(given), Waits(answer.Plan), learned)
+		answer.Starts, err = d.Forecaster.Forecast(within, s, out.by.Given(given), Waits(answer.Plan), given.Memory)
 		return err
 	}()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/policy"
@@ -55,11 +56,11 @@ may add fields, so ignore fields that you do not know.`)
 
 // finder returns a finder of policies that also finds those in the folders of training runs.
 func finder() *policy.Finder {
-	return &policy.Finder{Run: func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
+	return &policy.Finder{Table: all.Table(), Run: func(dir string) func() (*agents.Policy, checkpoints.Provenance, error) {
 		if _, err := train.ReadRecipe(dir); err != nil {
 			return nil
 		}
-		return func() (*agents.Policy, checkpoints.Provenance, error) { return train.Open(dir, nil) }
+		return func() (*agents.Policy, checkpoints.Provenance, error) { return train.Open(dir, all.Table(), nil) }
 	}}
 }
 

@@ -10,14 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/progress"
-	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/studies/headroom"
 )
 
@@ -104,9 +102,9 @@ results.`,
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
-		cmdline.CompleteList(cmd, flag, policy.Names)
+		cmdline.CompleteList(cmd, flag, finder().Names)
 	}
-	cmdline.Complete(cmd, "prior", policy.Names)
+	cmdline.Complete(cmd, "prior", finder().Names)
 	cmdline.Complete(cmd, "split", flags.Splits)
 	return cmd
 }
@@ -151,7 +149,6 @@ func runHeadroom(ctx context.Context, a *cmdline.App, opts headroomOptions, give
 	if err := opts.validate(); err != nil {
 		return err
 	}
-	all.Register()
 	var plans []headroom.Plan
 	for _, name := range opts.scenarios {
 		p, err := opts.plan(a, name, given)
@@ -319,7 +316,7 @@ func (o *headroomOptions) findRivals(suffix string, given func(flag string) bool
 		{"prior", []string{o.prior}, headroom.Prior}, {"look-ahead", o.ahead, headroom.LookAhead},
 	} {
 		for _, name := range list.names {
-			if name == "" || !given(list.flag) && !baselines.Known(name) {
+			if name == "" || !given(list.flag) && !from.Table.Known(name) {
 				continue
 			}
 			if !given(list.flag) && !strings.HasSuffix(name, suffix) {

@@ -63,7 +63,7 @@ func TestHeadroomFitsItsRivalsToTheScenario(t *testing.T) {
 		"headroom", "-s", "embedded-small-v1", "--set", "estimates.kind=none", "--windows", "1", "--effort", "4",
 		"--rivals", "sjfskip,las", "--menu-rivals", "las+menu", "--look-ahead", "",
 	}
-	if s := command(t, blind...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "sjfskip needs an estimate") {
+	if s := command(t, blind...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, "estimates of run times are needed by sjfskip") {
 		t.Errorf("without estimates: exit code %d\n%s", s.code, s.talk)
 	}
 	blind = append(blind[:7], "--effort", "4", "--look-ahead", "")

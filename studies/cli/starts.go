@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
@@ -53,7 +52,7 @@ earlier forecasts is kept from one window to the next. Equal command lines print
 	f.Uint64Var(&opts.seed, "seed", 1, "seed of the windows, of the draws and of policies that draw random numbers")
 	cmdline.Require(cmd, "scenario", "policies")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
-	cmdline.CompleteList(cmd, "policies", policy.Names)
+	cmdline.CompleteList(cmd, "policies", finder().Names)
 	cmdline.Complete(cmd, "split", flags.Splits)
 	return cmd
 }
@@ -73,10 +72,9 @@ func runStarts(ctx context.Context, a *cmdline.App, opts startsOptions) error {
 	if opts.windows < 0 || opts.every < 1 {
 		return cmdline.Usage("--windows %d, --every %d: want 0 or more, and 1 or more", opts.windows, opts.every)
 	}
-	all.Register()
 	var found []policy.Policy
 	for _, name := range opts.policies {
-		p, err := new(policy.Finder).Load(name)
+		p, err := finder().Load(name)
 		if err != nil {
 			return err
 		}
@@ -148,7 +146,7 @@ func check(ctx context.Context, a *cmdline.App, name, by string, opts startsOpti
 	if err != nil {
 		return nil, err
 	}
-	p, err := new(policy.Finder).Load(by)
+	p, err := finder().Load(by)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -111,6 +112,7 @@ func runSweep(ctx context.Context, a *cmdline.App, opts *sweepOptions) error {
 	if strings.ContainsAny(opts.dir, ",=") {
 		return cmdline.Usage("--dir %q: want a folder without commas and equals signs, which separate policies", opts.dir)
 	}
+	request.Train.Table = all.Table()
 	plan, err := sweep.NewPlan(request)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -40,14 +39,12 @@ func (o *yardstickScenario) addFlags(cmd *cobra.Command) {
 	flags.Bind(cmd, &o.scenario, flags.Shared)
 	cmd.Flags().StringVar(&o.prior, "prior", "fifo", "the prior: the baseline whose proposals the agents review")
 	cmdline.Require(cmd, "scenario")
-	cmdline.Complete(cmd, "prior", baselines.Names)
+	cmdline.Complete(cmd, "prior", all.Table().Names)
 }
 
 func (o *yardstickScenario) open() (*scenario.Source, error) {
-	all.Register()
-	if !baselines.Known(o.prior) {
-		return nil, cmdline.Usage("--prior %s: want the name of a baseline%s", o.prior,
-			cmdline.DidYouMean(o.prior, baselines.Names()))
+	if _, err := all.Table().Parse(o.prior); err != nil {
+		return nil, cmdline.Usage("--prior: %v", err)
 	}
 	s, err := o.scenario.Load()
 	if err != nil {

@@ -15,9 +15,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Register all baselines for the tests.
-func init() { all.Register() }
-
 // drawEpisode draws a few servers and jobs with all features of the simulator: gangs, shares, elastic jobs, GPU types, cores and
 // memory, restarts, failures, loans and warm jobs.
 func drawEpisode(t *rapid.T) sim.Episode {
@@ -138,11 +135,11 @@ func drawJob(t *rapid.T, cfg *sim.Config, i int) (j trace.Job, ok bool) {
 
 // everyPolicy lists all baselines, each also with the menu if it supports one, and each also with loans.
 func everyPolicy() []policy.Policy {
-	var all []policy.Policy
+	var policies []policy.Policy
 	add := func(name string) {
-		all = append(all, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		policies = append(policies, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return all.New(name) }})
 	}
-	for _, b := range baselines.All() {
+	for _, b := range all.Table().All() {
 		if b.Name == "rollout" { // it simulates the other policies itself
 			continue
 		}
@@ -153,5 +150,5 @@ func everyPolicy() []policy.Policy {
 			}
 		}
 	}
-	return all
+	return policies
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -99,7 +99,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestMeasureWithoutARivalThatWorks(t *testing.T) {
-	bad := Rival{policy.Policy{Name: "none", New: func() (cluster.Scheduler, error) { return baselines.New("no such") }}, Fixed}
+	bad := Rival{policy.Policy{Name: "none", New: func() (cluster.Scheduler, error) { return all.New("no such") }}, Fixed}
 	if _, err := Measure(t.Context(), Plan{Suite: suite(1), Rivals: []Rival{bad}}); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("error %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -19,11 +19,11 @@ import (
 )
 
 func named(names ...string) []policy.Policy {
-	var all []policy.Policy
+	var found []policy.Policy
 	for _, name := range names {
-		all = append(all, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return baselines.New(name) }})
+		found = append(found, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return all.New(name) }})
 	}
-	return all
+	return found
 }
 
 // TestSearchIsNeverWorseThanItsPolicies checks on random episodes that the search ends no worse than the best policy it began

@@ -27,7 +27,7 @@ type Worth struct {
 // told plays the best rival as if it were told what the scenario hides, piece by piece and all together.
 func (m *measuring) told(ctx context.Context, r *Report, rivals []eval.Result) ([]eval.Result, error) {
 	hidden, rival := m.plan.Hidden, m.best(rivals)
-	if rival == "" {
+	if rival == nil {
 		return nil, nil
 	}
 	run := eval.Plan{
@@ -44,7 +44,8 @@ func (m *measuring) told(ctx context.Context, r *Report, rivals []eval.Result) (
 		if piece.Times && !hidden.Times || piece.Speeds && !hidden.Speeds {
 			continue
 		}
-		p, err := (&policy.Finder{Fits: true}).Load(toldName(rival, piece.Truth))
+		told := toldMore(rival.Spec, piece.Truth)
+		p, err := policy.OfBaseline(&told)
 		if err != nil {
 			return nil, err
 		}
@@ -52,58 +53,57 @@ func (m *measuring) told(ctx context.Context, r *Report, rivals []eval.Result) (
 			continue // it is in the table already
 		}
 		run.Policies = append(run.Policies, *p)
-		r.Told = append(r.Told, Worth{Of: piece.name, Rival: rival, Policy: p.Name})
+		r.Told = append(r.Told, Worth{Of: piece.name, Rival: rival.Name, Policy: p.Name})
 	}
 	if len(run.Policies) == 0 {
 		return nil, nil
 	}
 	results, err := eval.Run(ctx, run, nil)
 	if err != nil {
-		return nil, fmt.Errorf("tell %s what the scenario hides: %w", rival, err)
+		return nil, fmt.Errorf("tell %s what the scenario hides: %w", rival.Name, err)
 	}
 	return results, nil
 }
 
-// toldName returns the name of the policy that differs from the named one only in that it is told some truth, as a reference.
-func toldName(name string, t baselines.Truth) string {
-	inner, behind, knows := name, "", strings.Contains(name, baselines.KnowSuffix)
-	var options []string
-	if knows {
-		at := strings.LastIndex(name, baselines.KnowSuffix)
-		inner, behind = name[:at], name[at+len(baselines.KnowSuffix):]
-		end := strings.IndexByte(behind+"+", '+')
-		options, behind = strings.Split(behind[:end], ":")[1:], behind[end:]
-	} else if !t.Times {
-		options = []string{"time=told"}
+// toldMore returns the policy that differs from the given one only in that it is told some truth, as a reference.
+func toldMore(s baselines.Spec, t baselines.Truth) baselines.Spec {
+	s.Suffixes = slices.Clone(s.Suffixes)
+	at := slices.IndexFunc(s.Suffixes, func(suffix string) bool { return strings.HasPrefix(suffix, baselines.KnowSuffix) })
+	if at < 0 {
+		know := baselines.KnowSuffix
+		if !t.Times {
+			know += ":time=told"
+		}
+		at, s.Suffixes = len(s.Suffixes), append(s.Suffixes, know)
 	}
-	options = slices.DeleteFunc(options, func(o string) bool {
-		key, _, _ := strings.Cut(o, "=")
-		return t.Times && key == "time" || t.Speeds && key == "speed"
+	words := slices.DeleteFunc(strings.Split(s.Suffixes[at], ":"), func(o string) bool {
+		return t.Times && strings.HasPrefix(o, "time=") || t.Speeds && strings.HasPrefix(o, "speed=")
 	})
 	if t.Speeds {
-		options = append(options, "speed=truth")
+		words = append(words, "speed=truth")
 	}
 	if t.Times {
-		options = append(options, "time=truth")
+		words = append(words, "time=truth")
 	}
-	return strings.Join(append([]string{inner + baselines.KnowSuffix}, options...), ":") + behind
+	s.Suffixes[at] = strings.Join(words, ":")
+	return s
 }
 
-// best returns the name of the best rival that can be told more, "" if there is none.
-func (m *measuring) best(results []eval.Result) string {
+// best returns the best rival that can be told more, nil if there is none.
+func (m *measuring) best(results []eval.Result) (best *Rival) {
 	sums := map[string]float64{}
 	for i := range results {
 		sums[results[i].Policy] += float64(results[i].MeanJCT)
 	}
-	best := ""
-	for _, p := range m.plan.Rivals {
+	for i := range m.plan.Rivals {
+		p := &m.plan.Rivals[i]
 		sum, played := sums[p.Name]
-		bears := p.Rule == p.Name && baselines.Known(p.Rule) // the name of what it is
+		bears := p.Spec.IsBaseline() && p.Name == p.Rule // the name of what it is
 		if !played || p.Group != Fixed && p.Group != Menu || !bears || p.Needs.Truth != (baselines.Truth{}) {
 			continue
 		}
-		if best == "" || sum < sums[best] {
-			best = p.Name
+		if best == nil || sum < sums[best.Name] {
+			best = p
 		}
 	}
 	return best

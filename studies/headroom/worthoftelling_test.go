@@ -93,20 +93,25 @@ func TestRivalsAreToldMore(t *testing.T) {
 // TestRivalsOfBorrowedNamesAreNotTold checks that no rule is played in place of a policy that only bears its name.
 func TestRivalsOfBorrowedNamesAreNotTold(t *testing.T) {
 	m := measuring{plan: &Plan{}}
-	for _, p := range []policy.Policy{{Name: "las"}, {Name: "fifo", Rule: "srsf"}, {Name: "srtf", Rule: "srtf"}} {
-		m.plan.Rivals = append(m.plan.Rivals, Rival{p, Fixed})
+	for _, name := range []string{"las", "fifo=srsf", "srtf"} {
+		p, err := new(policy.Finder).Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.plan.Rivals = append(m.plan.Rivals, Rival{*p, Fixed})
 	}
+	m.plan.Rivals[0].Spec = baselines.Spec{} // as of a policy that was not found
 	results := []eval.Result{{}, {}, {}}
 	for i, p := range m.plan.Rivals {
 		results[i].Policy, results[i].MeanJCT = p.Name, float64(i+1)
 	}
-	if got := m.best(results); got != "srtf" {
-		t.Errorf("the best rival that can be told more is %q, want srtf", got)
+	if got := m.best(results); got == nil || got.Name != "srtf" {
+		t.Errorf("the best rival that can be told more is %+v, want srtf", got)
 	}
 }
 
-// TestToldName checks the names of references.
-func TestToldName(t *testing.T) {
+// TestToldMore checks the names of references.
+func TestToldMore(t *testing.T) {
 	times, speeds, both := baselines.Truth{Times: true}, baselines.Truth{Speeds: true}, baselines.Truth{Times: true, Speeds: true}
 	for _, c := range []struct {
 		name string
@@ -121,11 +126,13 @@ func TestToldName(t *testing.T) {
 		{"sjfhold:times=3:place=compact", times, "sjfhold:times=3:place=compact+know:time=truth"},
 		{"las+menu", speeds, "las+menu+know:time=told:speed=truth"},
 	} {
-		if got := toldName(c.name, c.told); got != c.want {
-			t.Errorf("%s, told %+v: %s, want %s", c.name, c.told, got, c.want)
+		s, err := baselines.Parse(c.name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if needs, err := baselines.Fits(c.want); err != nil || needs.Past() || needs.Truth != c.told {
-			t.Errorf("%s needs %+v, error %v", c.want, needs, err)
+		got := toldMore(s, c.told)
+		if needs := got.Needs(); got.String() != c.want || needs.Past() || needs.Truth != c.told {
+			t.Errorf("%s, told %+v: %s, want %s; it needs %+v", c.name, c.told, got, c.want, needs)
 		}
 	}
 }

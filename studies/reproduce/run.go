@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/internal/stats"
 	"github.com/clustergym/clustergym/studies/rivals"
 )
@@ -132,8 +131,7 @@ func (p *pool) finish(row *Row) {
 
 // play runs one episode.
 func (r *Row) play(ctx context.Context, seed uint64) (Figures, error) {
-	rivals.Register()
-	sched, err := baselines.New(r.Policy)
+	sched, err := rivals.Table().New(r.Policy)
 	if err != nil {
 		return unknown(), err
 	}

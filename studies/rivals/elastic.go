@@ -27,7 +27,7 @@ func resizing() []baselines.Baseline {
 			func() elastic.Policy { return p })
 	}
 	literal := func(name, like, about string, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
-		b, _ := baselines.Find(like)
+		b, _ := baselines.Table{}.Find(like)
 		b.Name, b.About = name, like+about
 		return of(b, c, make)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/asrpt"
+	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -57,6 +58,10 @@ func declare(by key, skip bool) func(*baselines.Settings) func(string) cluster.S
 		if by != nil {
 			kind := "forest"
 			s.Text(&kind, "predictor", strings.Join(predict.Kinds(), ", "), func(text string) (err error) {
+				if s.Given == nil && strings.HasSuffix(text, option.FileExtension) {
+					s.Files = append(s.Files, text)
+					return nil
+				}
 				predictor, err = predict.New(text)
 				return err
 			}, "who predicts the iterations of a job", "A-SRPT: random forest regression; its settings are own choices")

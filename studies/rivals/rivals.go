@@ -4,19 +4,12 @@ package rivals
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 )
 
-// Register adds these policies, and those of package baselines/all, so that package baselines finds them by name. Call it before
-// anything asks for a policy. All calls after the first do nothing.
-func Register() { register() }
-
-var register = sync.OnceFunc(func() {
-	all.Register()
-	for _, b := range slices.Concat(predicted(), resizing(), []baselines.Baseline{opportunistic()}) {
-		baselines.Add(b)
-	}
-})
+// Table returns the table of these policies and all baselines.
+func Table() baselines.Table {
+	return all.Table().With(slices.Concat(predicted(), resizing(), []baselines.Baseline{opportunistic()})...)
+}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -24,12 +23,11 @@ func job(name string, submit, work int, gpus int32) trace.Job {
 // starts plays jobs on a cluster and returns the names and times of what starts, on several servers with the workers on each.
 func starts(t *testing.T, policy string, cfg sim.Config, jobs ...trace.Job) string {
 	t.Helper()
-	Register()
 	s, err := sim.New(cfg, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := baselines.New(policy)
+	p, err := Table().New(policy)
 	if err != nil {
 		t.Fatal(err)
 	}

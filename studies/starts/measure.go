@@ -52,7 +52,7 @@ func (m *Meter) Measure(ctx context.Context, e *sim.Episode, seed uint64) (c Cov
 	m.learned.Forget()
 	m.Restart()
 	shared := m.learned.Copy()
-	p := m.Policy.Given(baselines.Given{Memory: func() *belief.Memory { return shared }})
+	p := m.Policy.Given(baselines.Given{Memory: shared})
 	sched, err := p.New()
 	if err != nil {
 		return c, err

@@ -38,7 +38,7 @@ func (s *sweep) older(r *run) func(*train.OlderError) error {
 func (s *sweep) restore() error {
 	for _, all := range s.runs {
 		for _, r := range all {
-			_, training, err := train.Open(s.dir(r), s.older(r))
+			_, training, err := train.Open(s.dir(r), s.Request.Train.Table, s.older(r))
 			if err != nil && !errors.Is(err, checkpoints.ErrNone) && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("run %s: %w", r.name, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/train"
 	"github.com/clustergym/clustergym/train/recipe"
@@ -145,7 +147,7 @@ func TestSweep(t *testing.T) {
 		reached = append(reached, row.Updates)
 		values[row.Validation] = true
 		for _, dir := range row.Runs {
-			if _, training, err := train.Open(dir, nil); err != nil || training.Updates != row.Updates {
+			if _, training, err := train.Open(dir, baselines.Table{}, nil); err != nil || training.Updates != row.Updates {
 				t.Errorf("%s ended after update %d, want %d: %v", dir, training.Updates, row.Updates, err)
 			}
 		}
@@ -318,7 +320,7 @@ func TestAnotherRequestIsRefused(t *testing.T) {
 		t.Errorf("the folder has changed:\n%s", diff)
 	}
 	r, scenarios, err := Read(opt.Dir)
-	if err != nil || !cmp.Equal(r, p.Request) || len(scenarios) != 1 || scenarios[0].Cluster.Servers != 4 {
+	if err != nil || !reflect.DeepEqual(r, p.Request) || len(scenarios) != 1 || scenarios[0].Cluster.Servers != 4 {
 		t.Errorf("read %+v, %v", r, err)
 	}
 }

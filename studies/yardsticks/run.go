@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -42,7 +43,11 @@ const (
 // gameOf returns the game about a prior's proposals. The lead server of a candidate decides, unless another member of the
 // coalition names something else: independent learners hardly ever find a candidate that many servers must name at once.
 func gameOf(prior string) (game.Config, error) {
-	r, err := baselines.Reviewed(prior)
+	s, err := all.Table().Parse(prior)
+	if err != nil {
+		return game.Config{}, err
+	}
+	r, err := s.Review(baselines.Given{})
 	return game.Config{Review: r.Config, Rule: r.Rule, Agree: game.Lead}, err
 }
 
