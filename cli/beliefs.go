@@ -41,7 +41,7 @@ Without --save, the command says what is in such a file.`),
 		RunE: func(cmd *cobra.Command, args []string) error { return runBeliefs(cmd.Context(), a, opts, args) },
 	}
 	cmd.Flags().StringVar(&opts.save, "save", "", "write what was learned to this file")
-	flags.Bind(cmd, &opts.from, words)
+	flags.Bind(cmd, &opts.from, a.words())
 	return cmd
 }
 

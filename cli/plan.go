@@ -58,7 +58,7 @@ Unknown fields are errors.
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	flags.Bind(cmd, &opts.snapshotFlags, words)
+	flags.Bind(cmd, &opts.snapshotFlags, a.words())
 	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
 	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
 	f.DurationVar(&opts.starts, "starts", 0, "also forecast when each waiting job starts, and stop after this time")

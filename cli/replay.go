@@ -59,7 +59,7 @@ compressed size.`, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismat
 		"the policy that decides a decision log again (default the one that the log names)")
 	cmdline.Complete(cmd, "policy", a.finder().Names)
 	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
-	flags.Bind(cmd, &opts.drawing, words)
+	flags.Bind(cmd, &opts.drawing, a.words())
 	return cmd
 }
 

@@ -38,7 +38,7 @@ type asked struct {
 
 // open finds the policy and reads the snapshot.
 func (o *snapshotFlags) open(a *app, from *policy.Finder) (*asked, error) {
-	if err := flags.Check(o, words); err != nil {
+	if err := flags.Check(o, a.words()); err != nil {
 		return nil, err
 	}
 	model, err := physics.Parse(o.Physics)

@@ -50,7 +50,7 @@ docs/what-if.md explains the limits.
 		RunE: func(cmd *cobra.Command, _ []string) error { return runWhatif(cmd.Context(), a, opts) },
 	}
 	f := cmd.Flags()
-	flags.Bind(cmd, &opts.snapshotFlags, words)
+	flags.Bind(cmd, &opts.snapshotFlags, a.words())
 	f.StringVar(&opts.against, "against", "", "the policy to compare it with")
 	f.StringArrayVar(&opts.quotas, "quota", nil, "quota of a tenant that has one, as TENANT=GPUS; may be given several times")
 	f.StringSliceVar(&opts.add, "add", nil, "servers to add, as SERVERSxGPUS or SERVERSxGPUS:TYPE")
