@@ -1,7 +1,6 @@
 package all
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
@@ -36,13 +35,16 @@ func predictor(s *baselines.Settings) func() asrpt.Predictor {
 	kind := "forest"
 	var p asrpt.Predictor = predict.NewForest(predict.DefaultForest())
 	s.Text(&kind, "predictor", strings.Join(append(predict.Kinds(), fitted), ", "), func(text string) (err error) {
+		file := strings.HasSuffix(text, option.FileExtension)
 		switch {
-		case text != fitted:
-			p, err = predict.New(text)
-		case s.Given.Fitted == nil:
-			err = fmt.Errorf("%w; otherwise want a file that clustergym predictor fit wrote", baselines.ErrUnfitted)
-		default:
+		case text == fitted && s.Given == nil:
+			s.Needs.Fitted = true
+		case text == fitted:
 			p = s.Given.Fitted()
+		case file && s.Given == nil:
+			s.Files = append(s.Files, text)
+		default:
+			p, err = predict.New(text)
 		}
 		return err
 	}, "who predicts the iterations of a job: forest learns from jobs that end in the episode, fitted is a forest that eval has"+
