@@ -44,24 +44,21 @@ func (p *Policy) Bundle(created string, training checkpoints.Provenance) (b chec
 // Load reads a bundle whose prior is in package baselines; FromBundle takes any table. It returns an error with the reason if the
 // bundle is damaged, or was made for observations or a network that this version does not have.
 func Load(dir string) (*Policy, *checkpoints.Manifest, error) {
-	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	return build(b, err, "read policy "+dir)
+	return loaded(checkpoints.ReadBundle(dir, checkpoints.Limits{}))
 }
 
 // LoadFS is Load for a folder in any file system, such as an embedded one.
 func LoadFS(fsys fs.FS) (*Policy, *checkpoints.Manifest, error) {
-	b, err := checkpoints.ReadBundleFS(fsys, checkpoints.Limits{})
-	return build(b, err, "read policy")
+	return loaded(checkpoints.ReadBundleFS(fsys, checkpoints.Limits{}))
 }
 
-// build makes a policy from a bundle. The parameter err is the error of reading it; build returns err if it is not nil.
-func build(b *checkpoints.Bundle, err error, doing string) (*Policy, *checkpoints.Manifest, error) {
+func loaded(b *checkpoints.Bundle, err error) (*Policy, *checkpoints.Manifest, error) {
 	if err != nil {
 		return nil, nil, err
 	}
 	p, err := FromBundle(b, baselines.Table{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, nil, fmt.Errorf("read policy %s: %w", b.Manifest.Name, err)
 	}
 	return p, &b.Manifest, nil
 }

@@ -74,7 +74,7 @@ func TestForeignBundles(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"another network", `network "transformer-9"`},
 		{"another observation", "server features"},
-		{"another prior", `prior: policy "lottery"`},
+		{"another prior", `policy "lottery"`},
 		{"a prior that reads a file", "without files"},
 		{"a prior that read a network", "time: \"learned\", want one of"},
 		{"a margin below 0", "margin"},

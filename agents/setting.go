@@ -104,31 +104,23 @@ func (s *Setting) Game() game.Config {
 		panic("agents: " + err.Error()) // ready has checked it
 	}
 	c := game.Config{Review: s.review.Config, Rule: s.review.Rule, Encoder: e}
-	if b := s.beliefs(); b != nil {
+	switch b, err := s.prior.Beliefs(s.Given); {
+	case err != nil:
+		c.Beliefs = unable{err}
+	case b != nil:
 		c.Beliefs = b
 	}
 	return c
 }
 
-// beliefs returns new beliefs of the prior, nil if it has none.
-func (s *Setting) beliefs() game.Beliefs {
-	b, err := s.prior.Beliefs(s.Given)
-	switch {
-	case err != nil:
-		return unfounded{err}
-	case b == nil:
-		return nil
-	}
-	return b
-}
+// unable is a prior that lacks what it begins with, or its beliefs. The error comes where an episode begins.
+type unable struct{ err error }
 
-// unfounded are the beliefs of a prior that lacks what it begins with. The error comes where an episode begins, because Game
-// returns none.
-type unfounded struct{ err error }
-
-func (u unfounded) Reset(uint64) error { return u.err }
-func (unfounded) Begin(*cluster.Txn)   {}
-func (unfounded) End(*cluster.Txn)     {}
+func (unable) Name() string                  { return "prior" }
+func (u unable) Reset(uint64) error          { return u.err }
+func (u unable) Schedule(*cluster.Txn) error { return u.err }
+func (unable) Begin(*cluster.Txn)            {}
+func (unable) End(*cluster.Txn)              {}
 
 // PlayOn returns the prior as a scheduler that plays on in a fork after a candidate was taken, see Guard.Take. Unless b is nil,
 // it begins with what b believes by then.

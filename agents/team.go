@@ -207,13 +207,6 @@ func NewPrior(s *Setting) cluster.Scheduler {
 	return named{prior, "prior"}
 }
 
-// unable is a prior that lacks what it begins with.
-type unable struct{ err error }
-
-func (unable) Name() string                  { return "prior" }
-func (u unable) Reset(uint64) error          { return u.err }
-func (u unable) Schedule(*cluster.Txn) error { return u.err }
-
 type named struct {
 	cluster.Scheduler
 	name string

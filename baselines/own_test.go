@@ -76,7 +76,7 @@ func TestOwnScheduler(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"newest+menu": "it chooses amounts itself, want +menu behind an order of jobs",
-		"newest:x=1":  `no option "x", want none`,
+		"newest:x=1":  `no option "x", want one of none`,
 		"newset":      "newest",
 	} {
 		if _, err := tested().New(name); err == nil || !strings.Contains(err.Error(), want) {

@@ -34,8 +34,6 @@ func (m *Mistake) Error() string {
 	return fmt.Sprintf("policy %q, character %d: %v", m.Policy, m.At+1, m.Err)
 }
 
-func (m *Mistake) Unwrap() error { return m.Err }
-
 // Parse reads the name of a baseline with its options and suffixes, without a label. Every error is a Mistake.
 func (t Table) Parse(name string) (Spec, error) {
 	s, err := t.parse(name, 0)

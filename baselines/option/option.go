@@ -3,6 +3,7 @@
 package option
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,10 +121,7 @@ func (s *Set) Text(p *string, name, values string, check func(string) error, abo
 
 // Unknown returns the error about a word that is none of those that are wanted.
 func Unknown(what, word string, want []string) error {
-	text := fmt.Sprintf("no %s %q, want none", what, word)
-	if len(want) > 0 {
-		text = fmt.Sprintf("no %s %q, want one of %s", what, word, strings.Join(want, ", "))
-	}
+	text := fmt.Sprintf("no %s %q, want one of %s", what, word, cmp.Or(strings.Join(want, ", "), "none"))
 	if near, ok := config.Nearest(word, want); ok {
 		text += fmt.Sprintf(": did you mean %q?", near)
 	}
