@@ -49,7 +49,7 @@ def scenarios() -> dict[str, str]:
 def policies() -> dict[str, str]:
     """Returns the names of the built-in policies, with a line about each, as `clustergym baselines` lists them.
 
-    evaluate, simulate and the option prior take them, also with the options that docs/policies.md lists, such as "las:places=2"
+    evaluate, simulate and the option prior take them, also with the options that docs/policies.md lists, such as "las:place=compact"
     and "srtf+know".
     """
     return {p["name"]: p["about"] for p in json.loads(run("baselines", "--json"))}
