@@ -29,8 +29,8 @@ func (c *Central) Save(dir, created string, training checkpoints.Provenance, key
 	return checkpoints.WriteBundle(dir, m, nil, c.file, c.card(&training), key)
 }
 
-// CentralFrom returns the policy in a bundle that was read, with its prior from a table. It returns an error with the reason if the
-// bundle was made for observations or a setting that this version does not have, or if its model cannot be computed.
+// CentralFrom returns the policy in a bundle that was read, with its prior from a table. It returns an error with the reason if
+// the bundle was made for observations or a setting that this version does not have, or if its model cannot be computed.
 func CentralFrom(b *checkpoints.Bundle, t baselines.Table) (*Central, error) {
 	if !IsCentral(&b.Manifest) {
 		return nil, fmt.Errorf("network %q, want %s: %w", b.Manifest.Architecture.Choices["network"], centralNetwork,

@@ -95,7 +95,8 @@ func (t Table) parse(name string, from int) (Spec, error) {
 		case word == MenuSuffix && !orders:
 			return mistake(0, fmt.Errorf("it chooses amounts itself, want %s behind an order of jobs", MenuSuffix))
 		case i > 0 && !follows(before, word) || i > 1 && strings.Contains(strings.Join(words[1:i], ""), word):
-			return mistake(0, fmt.Errorf("%s behind %s, want suffixes once each, in the order %s", word, before, strings.Join(Suffixes(), "")))
+			return mistake(0, fmt.Errorf("%s behind %s, want suffixes once each, in the order %s", word, before,
+				strings.Join(Suffixes(), "")))
 		}
 		set := Settings{Table: t, menu: s.suffix(MenuSuffix)}
 		b.Declare(&set)
