@@ -40,9 +40,12 @@ type Review struct {
 	Play func() cluster.Scheduler
 }
 
-// Reviewed is Spec.Review of a baseline of this package that is given nothing.
-func Reviewed(name string) (Review, error) {
-	s, err := Parse(name)
+// Reviewed is Table.Reviewed for the baselines of this package.
+func Reviewed(name string) (Review, error) { return Table{}.Reviewed(name) }
+
+// Reviewed is Spec.Review of a baseline that is given nothing.
+func (t Table) Reviewed(name string) (Review, error) {
+	s, err := t.Parse(name)
 	if err != nil {
 		return Review{}, err
 	}

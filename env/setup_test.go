@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
@@ -17,7 +17,7 @@ import (
 // reviewed returns a game that reviews a baseline, with a window of four jobs.
 func reviewed(t testing.TB, prior string) game.Config {
 	t.Helper()
-	r, err := baselines.Reviewed(prior)
+	r, err := all.Table().Reviewed(prior)
 	if err != nil {
 		t.Fatal(err)
 	}

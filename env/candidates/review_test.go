@@ -52,7 +52,7 @@ func bases() (names []string) {
 // usual returns the usual configuration for reviewing a baseline.
 func usual(t rapid.TB, base string, change ...func(*candidates.Config)) candidates.Config {
 	t.Helper()
-	r, err := baselines.Reviewed(base)
+	r, err := all.Table().Reviewed(base)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func priors() (names []string) {
 // about returns a game that reviews the proposals of a baseline.
 func about(t rapid.TB, prior string) game.Config {
 	t.Helper()
-	r, err := baselines.Reviewed(prior)
+	r, err := all.Table().Reviewed(prior)
 	if err != nil {
 		t.Fatal(err)
 	}
