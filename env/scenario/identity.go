@@ -2,8 +2,6 @@ package scenario
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -64,20 +62,4 @@ func (s *Source) Periods(split Split) []Period {
 func (s *Scenario) generated() string {
 	w := &s.Workload
 	return fmt.Sprintf("%s (load %v on %d GPUs, seed %d)", w.Trace, w.Load, s.Cluster.GPUs(), w.Seed)
-}
-
-// Digest returns a hash of everything that determines the episodes: the settings, the quotas and the jobs as read.
-func (s *Source) Digest() (string, error) {
-	h := sha256.New()
-	if err := s.scenario.Write(h); err != nil {
-		return "", err
-	}
-	e := json.NewEncoder(h)
-	if err := e.Encode(s.pool.workload.Jobs); err != nil {
-		return "", fmt.Errorf("digest of scenario %s: %w", s.scenario.Name, err)
-	}
-	if err := e.Encode(s.config.Cluster.Quotas); err != nil {
-		return "", fmt.Errorf("digest of scenario %s: %w", s.scenario.Name, err)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
