@@ -48,6 +48,7 @@ func house() rules {
 			{0, "internal/units", "what gives units of a job to other processes"},
 			{0, "internal/stats", "the few statistics that training and evaluation share"},
 			{0, "internal/strictjson", "JSON of a known format, under limits while reading"},
+			{0, "internal/must", "tests: end a test at an error"},
 			{0, "internal/loopback", "which hosts are this machine"},
 			{0, "internal/table", "rows of cells as text and Markdown"},
 			{0, "internal/tbevent", "event files of TensorBoard"},
