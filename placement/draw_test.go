@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+const everything = "gpu-type * cpu-mem * sharing(0.3) * scaling * network(12.5,1.25,40)"
+
 // flexible returns one of the placers that may change the amounts of jobs, with random settings.
 func flexible(t *rapid.T) placement.Placer {
 	tune := placement.DefaultTune()

@@ -296,43 +296,6 @@ func TestTypicalTasks(t *testing.T) {
 	}
 }
 
-// BenchmarkWhere starts jobs of 20 shapes on 1,000 servers of 8 GPUs, most of them partly used. Jobs end when fewer than 800
-// GPUs are free.
-func BenchmarkWhere(b *testing.B) {
-	for _, p := range []Placer{&BestFit{}, &firstFit{}, &random{}, NewFGD(DefaultFGD())} {
-		b.Run(fmt.Sprintf("%T", p), func(b *testing.B) {
-			spec := cluster.Uniform(1000, 8)
-			for i := range spec.Servers {
-				spec.Servers[i].CPUMilli, spec.Servers[i].MemMiB = 96000, 500000
-			}
-			w := newScene(b, spec, 1<<22)
-			p.Reset(1)
-			start := func() {
-				i := int32(w.next)
-				j := cluster.JobSpec{Workers: 1 << (i % 4), Request: shareOf([]int32{1000, 500, 250, 1000, 1000}[i%5])}
-				j.Request.CPUMilli, j.Request.MemMiB = 1000*(i%4), 1000
-				if _, err := p.Place(w.tx, w.submit(j)); err != nil {
-					b.Fatal(err)
-				}
-			}
-			end := func() {
-				w.tx.End()
-				w.s.Finish(w.s.Running()[int(w.next)*7919%len(w.s.Running())])
-				w.tx = w.s.Begin(nil)
-			}
-			for w.s.FreeTotal() > 800 {
-				start()
-			}
-			for b.Loop() {
-				start()
-				if w.s.FreeTotal() < 800 {
-					end()
-				}
-			}
-		})
-	}
-}
-
 // TestRandomPlaces checks that random placements follow from the seed, and differ between seeds.
 func TestRandomPlaces(t *testing.T) {
 	first := map[cluster.ServerID]bool{}

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -32,21 +31,5 @@ func TestBetterNeedsNoSorting(t *testing.T) {
 	}
 	if min(yes, no, between) < 20 {
 		t.Errorf("%d better, %d not, %d ends close to 0, want 20 of each", yes, no, between)
-	}
-}
-
-// BenchmarkRankThousandRows places a thousand rows that differ little.
-func BenchmarkRankThousandRows(b *testing.B) {
-	all := make([]scored, 1000)
-	for i := range all {
-		r := rand.New(rand.NewPCG(uint64(i), 2))
-		all[i].mean = r.NormFloat64()
-		all[i].draws = make([]float64, resamples)
-		for k := range all[i].draws {
-			all[i].draws[k] = all[i].mean + 0.1*r.NormFloat64()
-		}
-	}
-	for b.Loop() {
-		place(slices.Clone(all))
 	}
 }

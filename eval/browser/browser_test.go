@@ -66,13 +66,3 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkLargestRequest is the longest that a page waits, natively.
-func BenchmarkLargestRequest(b *testing.B) {
-	r := Request{[]string{"fifo", "srtf", "las", "random"}, mostServers, mostGPUs, mostJobs, mostLoad, 1}
-	for b.Loop() {
-		if _, err := Simulate(&r); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -163,22 +163,3 @@ func large(tb testing.TB) *Report {
 	s.compare(tb, "srtf")
 	return &Report{Title: "fifty thousand jobs", Sections: []Section{s}}
 }
-
-func BenchmarkWriteLarge(b *testing.B) {
-	r := large(b)
-	var page bytes.Buffer
-	for b.Loop() {
-		page.Reset()
-		if err := r.Write(&page); err != nil {
-			b.Fatal(err)
-		}
-	}
-	stays := 0
-	for _, log := range r.Sections[0].Schedules {
-		for _, all := range eval.Stays(log) {
-			stays += len(all)
-		}
-	}
-	b.ReportMetric(float64(page.Len()), "bytes")
-	b.ReportMetric(float64(stays), "stays")
-}

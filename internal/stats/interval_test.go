@@ -148,16 +148,3 @@ func TestPairedCIProperties(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkPairedCI measures the largest input of an evaluation: 100 windows and 10,000 resamples.
-func BenchmarkPairedCI(b *testing.B) {
-	r := rng.Stream(1)
-	diffs := make([]float64, 100)
-	for i := range diffs {
-		diffs[i] = r.ExpFloat64()
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		stats.PairedCI(diffs, 0.95, 10_000, r)
-	}
-}

@@ -158,18 +158,3 @@ func TestIQMCIDropsInfinities(t *testing.T) {
 		t.Errorf("[%v, %v], want 2 alone", lo, hi)
 	}
 }
-
-// BenchmarkIQMCI measures 100 windows of five seeds with 10,000 resamples.
-func BenchmarkIQMCI(b *testing.B) {
-	r := rng.Stream(1)
-	strata := make([][]float64, 100)
-	for w := range strata {
-		for range 5 {
-			strata[w] = append(strata[w], r.ExpFloat64())
-		}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		stats.IQMCI(strata, 0.95, 10_000, r)
-	}
-}
