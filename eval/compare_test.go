@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -145,23 +144,6 @@ func TestCompareAgainstPlainLoops(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestQuantitiesAreThoseOfTheJSON(t *testing.T) {
-	b, err := json.Marshal(Metrics{Utilisation: .25, MeanJCT: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]float64
-	if err := json.Unmarshal(b, &m); err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range Quantities() {
-		v, ok := m[q.Key]
-		if got := q.get(&Metrics{Utilisation: .25, MeanJCT: 4}); !ok || got != v {
-			t.Errorf("quantity %s is %v, in JSON %v (there: %v)", q.Key, got, v, ok)
-		}
-	}
 }
 
 func TestIncompleteResultsAreRefused(t *testing.T) {

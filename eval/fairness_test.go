@@ -95,3 +95,11 @@ func TestFinishTimeFairnessByHand(t *testing.T) {
 		})
 	}
 }
+
+func plainQuantile(xs []float64, p float64) float64 {
+	xs = slices.Sorted(slices.Values(xs))
+	h := p * float64(len(xs)-1)
+	lo := int(math.Floor(h))
+	hi := min(lo+1, len(xs)-1)
+	return xs[lo]*(1-(h-float64(lo))) + xs[hi]*(h-float64(lo))
+}

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
@@ -240,141 +238,6 @@ func TestSumsCompareExactly(t *testing.T) {
 	})
 }
 
-// TestMeasureAgreesWithPlainLoops checks that, for any workload and policy, Measure returns what plain loops over seconds and
-// jobs return.
-func TestMeasureAgreesWithPlainLoops(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		jobs := make([]trace.Job, rapid.IntRange(1, 12).Draw(t, "jobs"))
-		for i := range jobs {
-			jobs[i] = job(string(rune('a'+i)), time.Duration(rapid.IntRange(0, 40).Draw(t, "submit"))*time.Second,
-				time.Duration(rapid.IntRange(1, 30).Draw(t, "work"))*time.Second, rapid.Int32Range(1, 6).Draw(t, "workers"))
-		}
-		names := slices.DeleteFunc(all.Table().Names(), func(name string) bool { return name == "pollux" }) // slow
-		name := names[rapid.IntRange(0, len(names)-1).Draw(t, "policy")]
-		policy, err := all.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg := sim.Config{Cluster: cluster.Uniform(3, 2), Physics: physics.Ideal(),
-			Restart: sim.Pause(time.Duration(rapid.IntRange(0, 3).Draw(t, "overhead")) * time.Second)}
-		log := simtest.Play(t, &sim.Episode{Config: cfg, Jobs: jobs}, policy, 1)
-		got, want := Measure(log), plainly(log)
-		if !near(got, want) {
-			t.Fatalf("%s\ngot  %+v\nwant %+v", name, got, want)
-		}
-	})
-}
-
-// plainly computes the metrics of a finished log second by second. All times must be whole seconds, and jobs must hold whole
-// GPUs.
-func plainly(log *sim.Log) Metrics {
-	m := Metrics{Jobs: len(log.Jobs), Events: len(log.Records)}
-	var jcts, queueings, slowdowns []float64
-	starts := 0
-	firstSubmit, lastFinish := math.Inf(1), 0.0
-	for id, j := range log.Jobs {
-		start, end := math.Inf(1), 0.0
-		for _, r := range log.Records {
-			if r.Kind == sim.End || int(r.Job) != id {
-				continue
-			}
-			switch r.Kind {
-			case sim.Start:
-				start = min(start, r.At.Seconds())
-				m.GivenGPUs += float64(len(log.GPUs(&r))) / float64(j.Workers)
-				starts++
-			case sim.Finish:
-				end = r.At.Seconds()
-				m.Finished++
-			case sim.Preempt:
-				m.Preemptions++
-			case sim.Migrate:
-				m.Migrations++
-			}
-		}
-		submit := j.Submit.Seconds()
-		firstSubmit, lastFinish = min(firstSubmit, submit), max(lastFinish, end)
-		jcts, queueings = append(jcts, end-submit), append(queueings, start-submit)
-		slowdowns = append(slowdowns, max(1, (end-submit)/max(10, j.Work.Seconds())))
-		m.SumJCT += end - submit
-		m.MeanQueueing += (start - submit) / float64(len(log.Jobs))
-		m.MeanSlowdown += slowdowns[id] / float64(len(log.Jobs))
-	}
-	m.MeanJCT = m.SumJCT / float64(len(jcts))
-	m.Makespan = lastFinish - firstSubmit
-	m.P50JCT, m.P95JCT, m.P99JCT = plainTails(jcts)
-	m.P50Queueing, m.P95Queueing, m.P99Queueing = plainTails(queueings)
-	m.P50Slowdown, m.P95Slowdown, m.P99Slowdown = plainTails(slowdowns)
-	busy, slots, free, lost := 0., 0., 0., 0.
-	asked := map[float64]float64{} // by second
-	for second := firstSubmit; second < lastFinish; second++ {
-		running := make([]*sim.Record, len(log.Jobs))
-		for i, r := range log.Records {
-			if r.At.Seconds() <= second && r.Kind != sim.End {
-				running[r.Job] = nil
-				if r.Kind == sim.Start || r.Kind == sim.Migrate {
-					running[r.Job] = &log.Records[i]
-				}
-			}
-		}
-		idle := make([]int32, len(log.Config.Cluster.Servers))
-		for i, v := range log.Config.Cluster.Servers {
-			idle[i] = v.GPUs
-			slots += float64(v.GPUs)
-		}
-		for id, r := range running {
-			if r != nil {
-				busy += float64(log.Jobs[id].Workers)
-				for _, p := range log.Placement(r) {
-					idle[p.Server] -= p.Workers
-				}
-			}
-		}
-		for id, j := range log.Jobs {
-			if submit := j.Submit.Seconds(); submit <= second && second < submit+jcts[id] {
-				asked[second] += float64(j.Workers)
-			}
-			for i, n := range idle {
-				if free += float64(n); n < min(j.Workers, log.Config.Cluster.Servers[i].GPUs) {
-					lost += float64(n)
-				}
-			}
-		}
-	}
-	m.Utilisation = busy / slots
-	if starts > 0 {
-		m.GivenGPUs /= float64(starts)
-	}
-	if free > 0 {
-		m.Fragmentation = lost / free
-	}
-	var rho []float64
-	for id, j := range log.Jobs {
-		contention := 0.
-		for second := range int(jcts[id]) {
-			contention += asked[j.Submit.Seconds()+float64(second)] / float64(log.Config.Cluster.GPUs()) / jcts[id]
-		}
-		rho = append(rho, jcts[id]/max(10, j.Work.Seconds())/max(1, contention))
-		if rho[id] > 1+1e-9 {
-			m.Unfair += 1 / float64(len(log.Jobs))
-		}
-	}
-	m.P99FTF = plainQuantile(rho, .99)
-	return m
-}
-
-func plainTails(xs []float64) (p50, p95, p99 float64) {
-	return plainQuantile(xs, .5), plainQuantile(xs, .95), plainQuantile(xs, .99)
-}
-
-func plainQuantile(xs []float64, p float64) float64 {
-	xs = slices.Sorted(slices.Values(xs))
-	h := p * float64(len(xs)-1)
-	lo := int(math.Floor(h))
-	hi := min(lo+1, len(xs)-1)
-	return xs[lo]*(1-(h-float64(lo))) + xs[hi]*(h-float64(lo))
-}
-
 // TestMeasureLogWithoutEnd checks that Measure covers a log that stops in the middle, as after an error of a scheduler, up to its
 // last record.
 func TestMeasureLogWithoutEnd(t *testing.T) {
@@ -462,31 +325,6 @@ func TestTailsAreThoseOfSortedNumbers(t *testing.T) {
 			}
 		}
 	})
-}
-
-// BenchmarkMeasure measures Measure on a log of 50,000 jobs on 512 GPUs.
-func BenchmarkMeasure(b *testing.B) {
-	draw := rand.New(rand.NewPCG(1, 2))
-	workers := []int32{1, 1, 1, 1, 1, 2, 2, 4, 8, 16}
-	jobs := make([]trace.Job, 50_000)
-	at := time.Duration(0)
-	for i := range jobs {
-		at += time.Duration(draw.ExpFloat64() * float64(25*time.Second)).Truncate(time.Second)
-		jobs[i] = job("", at, time.Second+time.Duration(draw.ExpFloat64()*float64(time.Hour)).Truncate(time.Second),
-			workers[draw.IntN(len(workers))])
-		if jobs[i].Workers == 1 && draw.IntN(4) == 0 {
-			jobs[i].Request.GPUMilli = 250 + 250*draw.Int32N(3)
-		}
-	}
-	sched, err := all.New("sjfskip")
-	if err != nil {
-		b.Fatal(err)
-	}
-	log := episode(b, sim.Config{Cluster: cluster.Uniform(64, 8)}, jobs, sched)
-	b.ReportAllocs()
-	for b.Loop() {
-		Measure(log)
-	}
 }
 
 // TestEveryNumberIsAQuantity checks that every number of Metrics is a quantity with the same JSON key, except for a few that are
