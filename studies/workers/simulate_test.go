@@ -1,4 +1,5 @@
-package work
+// Package workers_test simulates how far a learner and its workers go.
+package workers_test
 
 import (
 	"container/heap"
