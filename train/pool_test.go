@@ -127,19 +127,8 @@ func sameLabels(t *testing.T, got, want string) {
 	}
 }
 
-// TestAPoolDoesNotMatter checks that a run whose labels other processes compute stores the same bytes as one that computes them.
-func TestAPoolDoesNotMatter(t *testing.T) {
-	cfg, opt := tiny(t)
-	first := mustRun(t, cfg, opt)
-	for _, workers := range []int{1, 3} {
-		other := pooled(t, fresh(t, opt), workers)
-		sameWeights(t, mustRun(t, cfg, other), first)
-		same(t, other.Dir, opt.Dir)
-		sameLabels(t, other.Dir, opt.Dir)
-	}
-}
-
-// TestAPoolLabelsPlayOfAPolicy checks the same for joint decisions and a run whose beginning policy plays every second window.
+// TestAPoolLabelsPlayOfAPolicy checks that a run whose labels other processes compute stores the same bytes as one that
+// computes them, for joint decisions and a run whose beginning policy plays every second window.
 func TestAPoolLabelsPlayOfAPolicy(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Updates, cfg.Expert, cfg.Candidates, cfg.Pairs, cfg.Size.Joint, cfg.Size.Hidden = 2, 2, 6, 0.5, true, 8

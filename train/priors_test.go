@@ -63,6 +63,10 @@ func trainAndPlay(t *testing.T, cfg Config, opt Options) {
 	if err != nil || back.Digest() != p.Digest() {
 		t.Fatalf("the policy read differs from the one that was trained, or error %v", err)
 	}
+	if c := b.Manifest.Candidates; (c != nil) != (cfg.Candidates > 0) ||
+		c != nil && (c.Set != "wide-1" || c.Items != cfg.Candidates || strings.Join(c.Rivals, ",") != cfg.Rivals) {
+		t.Errorf("the manifest says %+v, want %d candidates and the rivals %s", c, cfg.Candidates, cfg.Rivals)
+	}
 	src, err := opt.Scenarios[0].Open()
 	if err != nil {
 		t.Fatal(err)
