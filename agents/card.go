@@ -21,14 +21,10 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 
 	say("# Policy %s\n", p.Name)
 	say("%s", about)
-	weights := 0
-	for _, w := range p.Params {
-		weights += len(w.Data)
-	}
 	s := &p.Shape
 	say("* Prior: `%s`", p.Prior)
 	say("* Margin: %s", number(p.Margin))
-	say("* Network: `%s`, %s", s.network(), phrase.Count(weights, "weight"))
+	say("* Network: `%s`, %s", s.network(), phrase.Count(p.Params.Count(), "weight"))
 	say("* Sizes: width %d, heads %d, hidden %d, rank %d, kappa %d, inducing %d; attention %s, graph %s",
 		s.Width, s.Heads, s.Hidden, s.Rank, s.Kappa, s.Inducing, s.Attention, s.Graph)
 	say("* Jobs that it sees at once: %d, beside those that candidates concern", p.Window)

@@ -122,12 +122,8 @@ func (c *Central) matchScores(n int) error {
 	}
 	v := all[0]
 	d := v.Dims
-	fits := v.Type == run.Float && (d == nil || len(d) == 1 || len(d) == 2 && d[0].Size <= 1)
-	if fits && len(d) > 0 {
-		last := d[len(d)-1].Size
-		fits = last < 0 || last == n
-	}
-	if !fits {
+	last := func() bool { return d[len(d)-1].Size < 0 || d[len(d)-1].Size == n }
+	if v.Type != run.Float || d != nil && !((len(d) == 1 || len(d) == 2 && d[0].Size <= 1) && last()) {
 		return fmt.Errorf("output %.50q is %v %v, want float32 [%d] or [1 %d]: one score for each number, 0 to pass included", v.Name,
 			v.Type, d, n, n)
 	}

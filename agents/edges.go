@@ -1,5 +1,7 @@
 package agents
 
+import "slices"
+
 // Edge is what one edge of the coordination graph adds to a candidate's bid. From and To are servers, and equal for what a server
 // of the coalition adds without a neighbour. If Shape.Joint, they are candidates: To is the one whose bid it is, and From was
 // carried out before it.
@@ -49,10 +51,8 @@ func (n *Net) Edges(candidate int) []Edge {
 func (n *Net) tiesTo(candidate int) (all []Edge) {
 	n.link()
 	for _, i := range n.obs.Taken {
-		for _, j := range n.Graph.Neighbours(int(i)) {
-			if int(j) == candidate {
-				all = append(all, Edge{i, j, n.payoff(int(i), candidate)})
-			}
+		if slices.Contains(n.Graph.Neighbours(int(i)), int32(candidate)) {
+			all = append(all, Edge{i, int32(candidate), n.payoff(int(i), candidate)})
 		}
 	}
 	return all

@@ -83,12 +83,10 @@ func Init(s Shape, r *rand.Rand) Params {
 		switch p[i].start {
 		case ones:
 			kernel.Fill(p[i].Data, 1)
-		case scaled, unit:
-			sd := 1.0
-			if p[i].start == scaled {
-				sd = math.Sqrt(1 / float64(p[i].Shape[0]))
-			}
-			kernel.Draw(p[i].Data, sd, r)
+		case unit:
+			kernel.Draw(p[i].Data, 1, r)
+		case scaled:
+			kernel.Draw(p[i].Data, math.Sqrt(1/float64(p[i].Shape[0])), r)
 		}
 	}
 	return p

@@ -66,11 +66,11 @@ func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 	if err := p.ready(); err != nil {
 		return nil, err
 	}
-	spec, err := p.observed()
+	f, err := p.features()
 	if err != nil {
 		return nil, err
 	}
-	if p.Shape, err = NewShape(len(spec.Server), len(spec.Job), len(spec.Candidate), len(spec.Global), d.Size); err != nil {
+	if p.Shape, err = NewShape(len(f.Server), len(f.Job), len(f.Offer), len(f.Global), d.Size); err != nil {
 		return nil, err
 	}
 	if p.Params, err = weights(p.Shape); err != nil {

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/clustergym/clustergym/checkpoints"
 )
@@ -80,15 +81,12 @@ func (r Range) Tensors() []checkpoints.Tensor {
 
 // RangeFrom returns a copy of the range among tensors, or nil if there is none.
 func RangeFrom(s Shape, tensors []checkpoints.Tensor) (Range, error) {
-	for i := range tensors {
-		if tensors[i].Name != rangeName {
-			continue
-		}
-		data, err := checkpoints.Get[float32](tensors, rangeName, 2*(s.Server+s.Job+s.Candidate))
-		if err != nil {
-			return nil, fmt.Errorf("load range: %w", err)
-		}
-		return append(Range(nil), data...), nil
+	if !slices.ContainsFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == rangeName }) {
+		return nil, nil
 	}
-	return nil, nil
+	data, err := checkpoints.Get[float32](tensors, rangeName, 2*(s.Server+s.Job+s.Candidate))
+	if err != nil {
+		return nil, fmt.Errorf("load range: %w", err)
+	}
+	return append(Range(nil), data...), nil
 }

@@ -48,15 +48,6 @@ func (s *Setting) encoder() (observe.Encoder, error) {
 	return e, err
 }
 
-// observed returns the specification of the observations.
-func (s *Setting) observed() (observe.Spec, error) {
-	e, err := s.encoder()
-	if err != nil {
-		return observe.Spec{}, err
-	}
-	return e.Spec(), nil
-}
-
 // ready checks the setting and prepares the review.
 func (s *Setting) ready() (err error) {
 	if s.Window < 1 || s.Window > maxWindow {
@@ -88,11 +79,8 @@ func (s *Setting) ready() (err error) {
 // Base returns the prior.
 func (s *Setting) Base() baselines.Spec { return s.prior }
 
-// maxItems is the largest Wide.Items that a bundle may contain.
-const maxItems = 1 << 10
-
-// maxWindow is the largest Window that a bundle may contain.
-const maxWindow = 1 << 10
+// The largest Wide.Items and Window that a bundle may contain.
+const maxItems, maxWindow = 1 << 10, 1 << 10
 
 // Candidates returns the largest number of candidates in a choice, including the prior's own.
 func (s *Setting) Candidates() int { return 1 + s.review.Items }
@@ -134,8 +122,12 @@ func (s *Setting) PlayOn(b game.Beliefs) (cluster.Scheduler, *candidates.Guard) 
 
 // features returns the features of the encoder.
 func (s *Setting) features() (checkpoints.Features, error) {
-	spec, err := s.observed()
-	return checkpoints.Features{Server: spec.Server, Job: spec.Job, Offer: spec.Candidate, Global: spec.Global}, err
+	e, err := s.encoder()
+	if err != nil {
+		return checkpoints.Features{}, err
+	}
+	spec := e.Spec()
+	return checkpoints.Features{Server: spec.Server, Job: spec.Job, Offer: spec.Candidate, Global: spec.Global}, nil
 }
 
 // manifest returns the manifest of a policy with this setting, without its network.
