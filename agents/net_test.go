@@ -146,68 +146,6 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// zero sets a part of a parameter to zero.
-func zero(t *testing.T, p agents.Params, name string, from, to int) {
-	t.Helper()
-	at := slices.IndexFunc(p, func(q agents.Param) bool { return q.Name == name })
-	if at < 0 {
-		t.Fatal("no parameter " + name)
-	}
-	clear(p[at].Data[from:to])
-}
-
-// TestAttentionVariantsSee checks whether a server's features affect another server: in variant none they must not.
-func TestAttentionVariantsSee(t *testing.T) {
-	for _, c := range []struct {
-		attention string
-		sees      bool
-	}{{agents.Attend, true}, {agents.AttendMean, true}, {agents.AttendNone, false}} {
-		s, p := policy(t, variant(c.attention, agents.GraphNone), 1, 0.2)
-		// Remove the candidates' direct input from all servers and jobs, which every variant has.
-		zero(t, p, "offer.w", 2*s.Width*s.Hidden, 4*s.Width*s.Hidden)
-		o := random(&s, 4, 5, 1, 3)
-		o.Shares, o.Of[0] = []agents.Share{{Candidate: 0, Server: 1, Weight: 1}}, -1
-		n := agents.NewNet(s, p)
-		n.Forward(&o)
-		before := n.Bids[0]
-		for i := range s.Server {
-			o.Server[2*s.Server+i] += 0.5
-		}
-		n.Forward(&o)
-		if got := n.Bids[0] != before; got != c.sees {
-			t.Errorf("%s: sees another server %v, want %v (bids %v and %v)", c.attention, got, c.sees, before, n.Bids[0])
-		}
-		before = n.Bids[0]
-		for i := range s.Job {
-			o.Job[i] += 0.5
-		}
-		if n.Forward(&o); n.Bids[0] == before {
-			t.Errorf("%s: does not see the jobs", c.attention)
-		}
-	}
-}
-
-// TestMeanDoesNotLookAtContent checks that in variant mean a server's update depends only on the mean of the others: inducing
-// points, queries and keys have no effect.
-func TestMeanDoesNotLookAtContent(t *testing.T) {
-	s, p := policy(t, variant(agents.AttendMean, agents.GraphNone), 1, 0.2)
-	o := random(&s, 6, 5, 4, 3)
-	n := agents.NewNet(s, p)
-	n.Forward(&o)
-	before := slices.Clone(n.Bids)
-	for i := range p {
-		switch name := p[i].Name; {
-		case strings.HasPrefix(name, "inducing"), name == "servers_to_inducing.wq", name == "servers_to_inducing.wk":
-			for j := range p[i].Data {
-				p[i].Data[j]++
-			}
-		}
-	}
-	if n.Forward(&o); !slices.Equal(n.Bids, before) {
-		t.Error("bids depend on queries, keys or inducing points")
-	}
-}
-
 // TestVariantsDiffer checks that all variants have the same parameters and different bids, and that without a graph the pair
 // parameters have no effect.
 func TestVariantsDiffer(t *testing.T) {

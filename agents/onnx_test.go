@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/coordgraph"
-	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
 
@@ -203,51 +201,5 @@ func TestBundleHoldsItsModel(t *testing.T) {
 		if err := json.Unmarshal([]byte(meta["clustergym.features."+table]), &got); err != nil || !slices.Equal(got, want) {
 			t.Errorf("metadata of %s features: %v (%v), want %v", table, got, err, want)
 		}
-	}
-
-	n, session := agents.NewNet(p.Shape, p.Params), onnxtest.Load(t, b.ONNX)
-	o := random(&p.Shape, 40, 20, 8, 1)
-	n.Forward(&o)
-	got, _ := session.Run(feeds(&p.Shape, &o), "bids")
-	for i, want := range n.Bids {
-		if !(math.Abs(got[i]-float64(want)) <= 1e-5*(1+math.Abs(float64(want)))) {
-			t.Errorf("bid %d is %v, want %v", i, got[i], want)
-		}
-	}
-}
-
-// TestONNXBidsAsTheTeam checks that the model gives the same bids as the team on observations from episodes, in which idle
-// servers are exactly equal.
-func TestONNXBidsAsTheTeam(t *testing.T) {
-	p := newPolicy(t, 1, "srsf+menu+move")
-	r := rand.New(rand.NewPCG(4, 3))
-	for i := range p.Params {
-		for j := range p.Params[i].Data {
-			p.Params[i].Data[j] += float32(0.1 * r.NormFloat64())
-		}
-	}
-	file, err := export.ONNX(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, team := onnxtest.Load(t, file), agents.NewTeam(p)
-	choices, worst, spread := 0, 0.0, 0.0
-	team.Record(func(_ *cluster.Txn, c *agents.Choice) error {
-		choices++
-		got, _ := session.Run(feeds(&p.Shape, c.Observation), "bids")
-		for i, want := range c.Bids {
-			off := math.Abs(got[i]-float64(want)) / (1 + math.Abs(float64(want)))
-			worst, spread = max(worst, off), max(spread, math.Abs(float64(want-c.Bids[0])))
-			if !(off <= 1e-5) {
-				t.Errorf("choice %d: bid %d is %v, want %v (off by %.2g)", choices, i, got[i], want, off)
-				break
-			}
-		}
-		return nil
-	})
-	play(t, cluster.Uniform(12, 8), workload(300, 3, true), team)
-	t.Logf("%d choices, off by at most %.2g, bids differ by up to %.2g", choices, worst, spread)
-	if choices < 100 || spread < 0.1 {
-		t.Errorf("%d choices, bids differ by at most %v: too little to tell", choices, spread)
 	}
 }
