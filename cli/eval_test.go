@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
@@ -71,59 +67,6 @@ func TestEvalWritesTheSameAgain(t *testing.T) {
 	contains(t, must(t, append(args, "one")...).talk, "12 done before")
 	contains(t, must(t, append(args, "one", "--policies", "las")...).talk, "12 done before", "16/16")
 }
-
-const killedDir = "CLUSTERGYM_TEST_EVAL_DIR"
-
-// childEval returns the command line of the evaluation that TestEvalSurvivesKills kills.
-func childEval(dir string) []string {
-	return []string{"eval", "-q", "-s", "embedded-small-v1", "-p", "fifo,srtf,las,lyra,a-srpt", "--figures", "none", "--out", dir}
-}
-
-func TestEvalChild(t *testing.T) {
-	dir := os.Getenv(killedDir)
-	if dir == "" {
-		return
-	}
-	must(t, childEval(dir)...)
-}
-
-// TestEvalSurvivesKills checks that an evaluation that was killed at any moment can be continued, and ends with the same bytes as
-// an undisturbed one.
-func TestEvalSurvivesKills(t *testing.T) {
-	t.Chdir(t.TempDir())
-	must(t, childEval("whole")...)
-	for _, share := range []int{0, 40, 130} {
-		dir := fmt.Sprintf("killed-%d", share)
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEvalChild$")
-		child.Env = append(os.Environ(), killedDir+"="+dir)
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		journal := filepath.Join(dir, "journal.jsonl")
-		for { // until this many cases are done
-			text, _ := os.ReadFile(journal)
-			if bytes.Count(text, []byte("\n")) >= share {
-				break
-			}
-			pause()
-		}
-		_ = child.Process.Kill()
-		_ = child.Wait() // it was killed
-		before := bytes.Count([]byte(readIfThere(journal)), []byte("\n"))
-		s := must(t, slices.DeleteFunc(childEval(dir), func(a string) bool { return a == "-q" })...)
-		if want := fmt.Sprintf("%d done before", before); before > 0 && !strings.Contains(s.talk, want) {
-			t.Errorf("no %q in\n%s", want, s.talk)
-		}
-		sameFiles(t, evaluation(t, dir), evaluation(t, "whole"))
-	}
-}
-
-func readIfThere(path string) string {
-	b, _ := os.ReadFile(path)
-	return string(b)
-}
-
-func pause() { time.Sleep(time.Millisecond) }
 
 // TestEvalSaysThatWindowsAreResampled checks that the terminal, the page and the JSON all say when windows are resampled.
 func TestEvalSaysThatWindowsAreResampled(t *testing.T) {

@@ -18,10 +18,13 @@ var updatePlans = flag.Bool("update-plans", false, "rewrite testdata/plan and wh
 // TestPlansOfTheExample checks that the plans for the example equal those in testdata/plan.
 func TestPlansOfTheExample(t *testing.T) {
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
-	for _, policy := range []string{"fifo", "sjfskip", "srtf"} {
+	for _, policy := range []string{"fifo", "las", "sjfskip", "srtf"} {
 		path := filepath.Join("testdata", "plan", policy+".txt")
 		got := must(t, "plan", "--snapshot", snapshot, "--policy", policy).out
 		golden(t, path, got, *updatePlans)
+	}
+	if s := commandWith(t.Context(), read(t, snapshot), "plan", "--snapshot", "-", "--policy", "prior", "--json"); s.code != cmdline.CodeOK {
+		t.Errorf("a snapshot on standard input: exit code %d\n%s", s.code, s.talk)
 	}
 }
 

@@ -165,16 +165,10 @@ func TestServeReplayFindsThePrior(t *testing.T) {
 }
 
 // TestServeReloadsABundle checks that serve reloads a changed bundle, and keeps the old one if the new one is damaged.
-// pollSoon makes serve notice a changed bundle at once.
-func pollSoon(t *testing.T) {
-	before := pollEvery
-	pollEvery = 10 * time.Millisecond
-	t.Cleanup(func() { pollEvery = before })
-}
-
 func TestServeReloadsABundle(t *testing.T) {
 	t.Setenv(tokenVariable, "")
-	pollSoon(t)
+	defer func(before time.Duration) { pollEvery = before }(pollEvery)
+	pollEvery = 10 * time.Millisecond
 	dir := filepath.Join(t.TempDir(), "policy")
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "checkpoints", "released"))); err != nil {
 		t.Fatal(err)

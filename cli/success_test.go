@@ -180,26 +180,3 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 		"the prior, las,", "its lead server", "48 rows of jobs")
 	contains(t, must(t, "env", "check", "-s", "embedded-small-v1").out, "deterministic", "passed")
 }
-
-func TestPlanSaysWhatWhereAndWhy(t *testing.T) {
-	example := must(t, "plan", "--example").out
-	snapshot := file(t, "cluster.json", example)
-	for _, c := range []struct {
-		policy string
-		want   []string
-	}{
-		{"fifo", []string{"needs 16 GPUs; 11 fit, at most 6 on one server", "needs 1 GPU, and 11 fit: held back"}},
-		{"sjfskip", []string{"start  debug-loader", "server-2:3", "shortest with 5.0min left; fits server-2 with 4 GPUs left",
-			"11 of 32 GPUs free, then 4; nothing is changed"}},
-		{"srtf", []string{"preempt  pretrain-7b", "gives its GPUs to jobs that the policy puts first", "fills server-0"}},
-		{"las", []string{"takes 2 servers", "ask again at"}},
-	} {
-		contains(t, must(t, "plan", "--snapshot", snapshot, "--policy", c.policy).out, c.want...)
-	}
-	if s := commandWith(t.Context(), example, "plan", "--snapshot", "-", "--policy", "prior", "--json"); s.code != cmdline.CodeOK {
-		t.Errorf("a snapshot on standard input: exit code %d\n%s", s.code, s.talk)
-	}
-	if got := read(t, snapshot); got != example {
-		t.Error("the snapshot has changed")
-	}
-}
