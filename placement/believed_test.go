@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // opinion believes that the speed of some jobs follows their CPU up to so many cores.
@@ -31,9 +32,7 @@ func (o *opinion) Version(*cluster.JobSpec) int      { return o.version }
 // changes, and that a belief is not taken to be exact.
 func TestBeliefsAreAskedAgain(t *testing.T) {
 	s, err := cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{{Name: "a", GPUs: 1, CPUMilli: 16000, MemMiB: 1 << 20}}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	belief := &opinion{cores: map[string]float64{"x": 8, "y": 2}}
 	s.SetProfile(belief)
 	for id, name := range []string{"x", "y"} {

@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -112,11 +113,8 @@ func fit(c *cluster.Spec, j *trace.Job) {
 }
 
 // state returns a cluster with the jobs pending.
-func state(t interface{ Fatal(...any) }, cfg *sim.Config, jobs []trace.Job) *cluster.State {
-	s, err := cluster.NewState(cfg.Cluster, len(jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+func state(t rapid.TB, cfg *sim.Config, jobs []trace.Job) *cluster.State {
+	s := must.Get(cluster.NewState(cfg.Cluster, len(jobs)))(t)
 	s.SetProfile(physics.Profiled(cfg.Physics))
 	for i := range jobs {
 		s.Submit(cluster.JobID(i), &jobs[i].JobSpec)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -42,10 +43,7 @@ type scene struct {
 }
 
 func newScene(t rapid.TB, spec cluster.Spec, jobs int) *scene {
-	s, err := cluster.NewState(spec, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, jobs))(t)
 	return &scene{s: s, tx: s.Begin(nil)}
 }
 
@@ -63,9 +61,7 @@ func (w *scene) put(t rapid.TB, p ...cluster.Piece) {
 	for _, q := range p {
 		n += q.Workers
 	}
-	if err := w.tx.Place(w.submit(cluster.JobSpec{Workers: n, Request: p[0].Amount}), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.tx.Place(w.submit(cluster.JobSpec{Workers: n, Request: p[0].Amount}), p))
 }
 
 func shareOf(milli int32) cluster.Amount { return cluster.Amount{GPUMilli: milli} }
@@ -248,9 +244,7 @@ func growths(t *rapid.T, w *scene, f *fgd, id cluster.JobID) []int64 {
 		}
 		some = true
 		before, mark := plainFrag(w.s, v, f.typical), w.tx.Mark()
-		if err := w.tx.Place(id, cluster.Placement{{Server: v, Workers: spec.Workers, Amount: spec.Request}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.tx.Place(id, cluster.Placement{{Server: v, Workers: spec.Workers, Amount: spec.Request}}))
 		all[i] = plainFrag(w.s, v, f.typical) - before
 		w.tx.Rollback(mark)
 	}

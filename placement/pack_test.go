@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -151,9 +152,7 @@ func TestPackPasses(t *testing.T) {
 func lost(t *rapid.T, tx *cluster.Txn, id, without cluster.JobID) float64 {
 	s, mark := tx.View(), tx.Mark()
 	v := s.Profile().Speed(s, id)
-	if err := tx.Preempt(without); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Preempt(without))
 	v /= s.Profile().Speed(s, id)
 	tx.Rollback(mark)
 	return v

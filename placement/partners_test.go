@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -58,10 +59,7 @@ func drawHosts(t *rapid.T) *cluster.State {
 		spec.Servers[i].GPUType = rapid.SampledFrom([]string{"V100", "K80"}).Draw(t, "type")
 	}
 	jobs := rapid.IntRange(1, 12).Draw(t, "jobs")
-	s, err := cluster.NewState(spec, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, jobs))(t)
 	for i := range jobs {
 		s.Submit(cluster.JobID(i), &cluster.JobSpec{
 			Name: fmt.Sprint(i), Model: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "model"), Workers: 1,

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -69,10 +70,7 @@ func TestPlacersFinishEveryJob(t *testing.T) {
 		outages(t, &cfg)
 		p := &skip{placer: flexible(t)}
 		run := func() []string {
-			s, err := sim.New(cfg, jobs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(sim.New(cfg, jobs))(t)
 			p.check = func(tx *cluster.Txn) {
 				for _, id := range tx.View().Running() {
 					for _, q := range tx.View().Placement(id) {
@@ -82,9 +80,7 @@ func TestPlacersFinishEveryJob(t *testing.T) {
 					}
 				}
 			}
-			if err := s.Run(t.Context(), p, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Run(t.Context(), p, 1))
 			if !s.Outcome().Terminated {
 				t.Fatalf("outcome %+v, want every job finished", s.Outcome())
 			}
@@ -125,9 +121,7 @@ func TestPlacersAreBestFit(t *testing.T) {
 		starts := func(p placement.Placer) []string {
 			s := state(t, &cfg, jobs)
 			tx := s.Begin(nil)
-			if err := (&skip{placer: p}).Schedule(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, (&skip{placer: p}).Schedule(tx))
 			return operations(tx)
 		}
 		if got, want := starts(flexible(t)), starts(&placement.BestFit{}); !slices.Equal(got, want) {
@@ -215,9 +209,7 @@ func start(t *testing.T, s *cluster.State, p placement.Placer, ids ...cluster.Jo
 			t.Fatal(err)
 		}
 	}
-	if err := placement.Finish(p, tx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, placement.Finish(p, tx))
 	for _, id := range ids {
 		line := "waits"
 		if s.Phase(id) == cluster.Running {

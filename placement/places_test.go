@@ -11,16 +11,14 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
 // racked returns a cluster of servers with so many GPUs each, two servers to a rack, on which the jobs wait.
 func racked(t *testing.T, model string, servers, gpus int, jobs ...trace.Job) *cluster.State {
-	m, err := physics.Parse(model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(physics.Parse(model))(t)
 	cfg := sim.Config{Cluster: cluster.Uniform(servers, gpus), Physics: m}
 	for i := range cfg.Cluster.Servers {
 		cfg.Cluster.Servers[i].GPUType, cfg.Cluster.Servers[i].Rack = "V100", int32(i/2)+1
@@ -68,9 +66,7 @@ func TestMenuPlaces(t *testing.T) {
 			tx := s.Begin(nil)
 			for i, v := range test.busy {
 				at := cluster.Placement{{Server: v, Workers: 1, Amount: test.jobs[i].Request}}
-				if err := tx.Place(cluster.JobID(i), at); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, tx.Place(cluster.JobID(i), at))
 			}
 			c := placement.DefaultMenu()
 			if test.change != nil {
@@ -101,9 +97,7 @@ func TestEachPlace(t *testing.T) {
 		{{Server: 2, Workers: 2, Amount: whole}, {Server: 3, Workers: 1, Amount: whole}},
 		{{Server: 4, Workers: 2, Amount: whole}},
 	} {
-		if err := tx.Place(cluster.JobID(id), at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(cluster.JobID(id), at))
 	}
 	// Free are now 3 GPUs in rack 1, 1 in rack 2, 2 in rack 3 and 4 in rack 4.
 	for _, test := range []struct {
@@ -145,13 +139,9 @@ func TestPlacesFit(t *testing.T) {
 		jobs := drawJobs(t, &cfg.Cluster, rapid.IntRange(1, 8).Draw(t, "jobs"))
 		s := state(t, &cfg, jobs)
 		tx, last := s.Begin(nil), cluster.JobID(len(jobs)-1)
-		if err := (&skip{placer: flexible(t)}).Schedule(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, (&skip{placer: flexible(t)}).Schedule(tx))
 		if s.Phase(last) == cluster.Running {
-			if err := tx.Preempt(last); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Preempt(last))
 		}
 		spec, most := s.Spec(last), rapid.IntRange(1, 4).Draw(t, "most")
 		n := rapid.Int32Range(spec.Least(), spec.Most()).Draw(t, "n")

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -143,15 +144,11 @@ func TestTuneKeepsOtherOperations(t *testing.T) {
 	p := placement.NewTune(placement.DefaultTune())
 	start(t, s, p, 0)
 	tx := s.Begin(nil)
-	if err := tx.Preempt(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Preempt(0))
 	if ok, err := p.Place(tx, 1); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if err := p.Finish(tx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Finish(tx))
 	if ops := tx.Ops(); len(ops) != 2 || ops[0].Kind != cluster.OpPreempt || ops[1].Placement()[0].CPUMilli <= 4000 {
 		t.Errorf("operations %v, want a preemption and a start with more than 4000", operations(tx))
 	}
@@ -179,9 +176,7 @@ func TestTuneResizes(t *testing.T) {
 		jobs := []trace.Job{job("hungry", 1, 4000, time.Hour), job("donor", 1, 1000, time.Hour)}
 		s := prepared(t, 1, 16, hunger, jobs...)
 		tx := s.Begin(nil)
-		if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: jobs[0].Request}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, cluster.Placement{{Workers: 1, Amount: jobs[0].Request}}))
 		tx.End()
 		c := placement.DefaultTune()
 		c.Reserve, c.Resize, c.Gain = 0, test.resize, test.gain
@@ -208,10 +203,7 @@ func TestTuneIsNoSlower(t *testing.T) {
 		fair := map[cluster.JobID]float64{}
 		for _, id := range ordered(&s.View) {
 			mark := tx.Mark()
-			ok, err := bestFit.Place(tx, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok := must.Get(bestFit.Place(tx, id))(t)
 			if ok {
 				fair[id] = s.Profile().Speed(&s.View, id)
 				tx.Rollback(mark)
@@ -220,9 +212,7 @@ func TestTuneIsNoSlower(t *testing.T) {
 				t.Fatalf("job %d: started %v, BestFit %v, error %v", id, started, ok, err)
 			}
 		}
-		if err := p.Finish(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Finish(tx))
 		for _, id := range s.Running() {
 			if v := s.Profile().Speed(&s.View, id); v < fair[id]*(1-1.1e-3) {
 				t.Fatalf("job %d: speed %v, want %v or more", id, v, fair[id])

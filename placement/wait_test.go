@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -15,10 +16,7 @@ func TestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		servers, gpus := rapid.IntRange(1, 5).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs")
 		const jobs = 12
-		s, err := cluster.NewState(cluster.Uniform(servers, gpus), jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cluster.NewState(cluster.Uniform(servers, gpus), jobs))(t)
 		tx := s.Begin(nil)
 		var e ends
 		from := cluster.JobID(rapid.IntRange(0, jobs).Draw(t, "from"))
@@ -34,9 +32,7 @@ func TestEnds(t *testing.T) {
 			if !fits {
 				continue
 			}
-			if err := tx.Place(id, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, p))
 			if id >= from {
 				e.started(&s.View, p)
 			}
