@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/names"
 )
 
@@ -42,9 +43,7 @@ func writePolicy(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "policies", "p")
 	m, tensors := policy()
-	if err := WriteBundle(dir, m, tensors, []byte("a model"), "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, tensors, []byte("a model"), "", nil))
 	return dir
 }
 
@@ -53,10 +52,7 @@ func files(t testing.TB, dir string) fstest.MapFS {
 	t.Helper()
 	m := fstest.MapFS{}
 	for _, name := range []string{manifestName, weightsName, modelName} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		m[name] = &fstest.MapFile{Data: b}
 	}
 	return m
@@ -69,19 +65,14 @@ func equalBundles(a, b *Bundle) string {
 // TestBundleOfSchema2 checks that bundles of schema 2, without an ONNX model, are read correctly, and can be replaced by a bundle
 // without one.
 func TestBundleOfSchema2(t *testing.T) {
-	got, err := ReadBundle(filepath.Join("testdata", "schema-2"), Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadBundle(filepath.Join("testdata", "schema-2"), Limits{}))(t)
 	m, tensors := policy()
 	m.envelope, m.Weights, m.Tensors = got.Manifest.envelope, got.Manifest.Weights, got.Manifest.Tensors
 	if d := equalBundles(&Bundle{m, tensors, nil}, got); d != "" || got.Manifest.SchemaVersion != 2 {
 		t.Errorf("schema %d, bundle (-want +got):\n%s", got.Manifest.SchemaVersion, d)
 	}
 	dir := writePolicy(t)
-	if err := WriteBundle(dir, got.Manifest, got.Tensors, got.ONNX, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, got.Manifest, got.Tensors, got.ONNX, "", nil))
 	if _, err := os.Stat(filepath.Join(dir, modelName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a bundle without a model leaves the one before: %v", err)
 	}
@@ -92,10 +83,7 @@ func TestBundleOfSchema2(t *testing.T) {
 
 func TestBundleRoundTrip(t *testing.T) {
 	dir := writePolicy(t)
-	got, err := ReadBundle(dir, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadBundle(dir, Limits{}))(t)
 	m, tensors := policy()
 	m.envelope = got.Manifest.envelope
 	m.Weights, m.ONNX = got.Manifest.Weights, got.Manifest.ONNX
@@ -117,18 +105,14 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	dir := writePolicy(t)
 	m, tensors := policy()
 	m.Name = "second"
-	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, tensors, nil, "", nil))
 	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
 		t.Errorf("after replacing: %v", err)
 	}
 	// A model card must be replaced with its policy; a page that somebody wrote must not.
 	page := filepath.Join(dir, cardName)
 	for _, card := range []string{"# One\n", "# Two\n"} {
-		if err := WriteBundle(dir, m, tensors, nil, card, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteBundle(dir, m, tensors, nil, card, nil))
 		if text, err := os.ReadFile(page); err != nil || string(text) != cardMark+card {
 			t.Errorf("the card is %q, %v", text, err)
 		}
@@ -136,16 +120,12 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 	if b, err := ReadBundle(dir, Limits{}); err != nil || b.Manifest.Name != "second" {
 		t.Errorf("with a card: %v", err)
 	}
-	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, tensors, nil, "", nil))
 	if _, err := os.Stat(page); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a policy without a card has that of the one before: %v", err)
 	}
 	for _, text := range []string{"", "# My notes\n", cardMark[1:]} {
-		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(page, []byte(text), 0o600))
 		if err := WriteBundle(dir, m, tensors, nil, "# Three\n", nil); err == nil || !strings.Contains(err.Error(), cardName) {
 			t.Errorf("over a page %q: %v, want it refused by name", text, err)
 		}
@@ -153,12 +133,8 @@ func TestWriteBundleReplacesOnlyABundle(t *testing.T) {
 			t.Errorf("the page %q is now %q, %v", text, now, err)
 		}
 	}
-	if err := os.Remove(page); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(page))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600))
 	if err := WriteBundle(dir, m, tensors, nil, "", nil); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("a folder with other files: %v, want it refused by name", err)
 	}
@@ -267,10 +243,7 @@ func TestBundleHoldsItsLimits(t *testing.T) {
 func TestEveryByteCounts(t *testing.T) {
 	dir := writePolicy(t)
 	whole := files(t, dir)
-	want, err := ReadBundleFS(whole, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(ReadBundleFS(whole, Limits{}))(t)
 	check := func(what string, m fstest.MapFS, name string) {
 		got, err := ReadBundleFS(m, Limits{})
 		switch {
@@ -323,10 +296,7 @@ func FuzzReadBundle(f *testing.F) {
 			return
 		}
 		m.Weights, m.ONNX = Weights{len(weights), hash(weights)}, nil
-		right, err := encodeManifest(&m, bundleKind, BundleSchema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		right := must.Get(encodeManifest(&m, bundleKind, BundleSchema))(t)
 		if b := read(right); b != nil && (!names.OK(b.Manifest.Name) || b.Manifest.checkTexts() != nil) {
 			t.Fatalf("accepted %+v", b.Manifest)
 		} else if b != nil && !slices.EqualFunc(specs(b.Tensors), m.Tensors, TensorSpec.equal) {
@@ -339,35 +309,23 @@ func FuzzReadBundle(f *testing.F) {
 func TestBundleOfAModel(t *testing.T) {
 	m, tensors := policy()
 	dir := writePolicy(t)
-	if err := WriteBundle(dir, m, nil, []byte("another model"), "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, nil, []byte("another model"), "", nil))
 	if _, err := os.Stat(filepath.Join(dir, weightsName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the weights of the bundle before are still there: %v", err)
 	}
-	b, err := ReadBundle(dir, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(ReadBundle(dir, Limits{}))(t)
 	if b.Manifest.SchemaVersion != 4 || string(b.ONNX) != "another model" || b.Tensors != nil {
 		t.Errorf("schema %d, model %q, %d tensors", b.Manifest.SchemaVersion, b.ONNX, len(b.Tensors))
 	}
-	if err := os.Remove(filepath.Join(dir, modelName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, modelName)))
 	if _, err := ReadBundle(dir, Limits{}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("without its model: error %v", err)
 	}
 	// Nothing at all is no policy.
 	b.Manifest.ONNX = nil
-	empty, err := encodeManifest(&b.Manifest, bundleKind, modelSchema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := must.Get(encodeManifest(&b.Manifest, bundleKind, modelSchema))(t)
 	if _, err := ReadBundleFS(fstest.MapFS{manifestName: {Data: empty}}, Limits{}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("with neither weights nor model: error %v", err)
 	}
-	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, tensors, nil, "", nil))
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // file assembles a safetensors file from a header and data.
@@ -27,9 +29,7 @@ func TestWriteTensorsBytes(t *testing.T) {
 		{"w", []int{1, 2}, []float32{1, -2}},
 		{"step", nil, []int64{-1}},
 	}, map[string]string{"format": "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	header := `{"__metadata__":{"format":"x"},` +
 		`"mask":{"dtype":"U8","shape":[3],"data_offsets":[16,19]},` +
 		`"w":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]},` +
@@ -129,9 +129,7 @@ func TestReadTensorsRefuses(t *testing.T) {
 func TestReadTensorsHoldsItsLimits(t *testing.T) {
 	var b bytes.Buffer
 	err := WriteTensors(&b, []Tensor{{"a", []int{2}, []float32{1, 2}}, {"b", []int{1}, []uint8{3}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	size := b.Len()
 	for _, c := range []struct {
 		name   string
@@ -156,13 +154,9 @@ func TestTensorsRoundTrip(t *testing.T) {
 		tensors := rapid.SliceOfNDistinct(tensorGen(), 0, 6, func(t Tensor) string { return t.Name }).Draw(t, "tensors")
 		metadata := rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "metadata")
 		var b bytes.Buffer
-		if err := WriteTensors(&b, tensors, metadata); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteTensors(&b, tensors, metadata))
 		got, gotMetadata, err := ReadTensors(b.Bytes(), Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := cmp.Diff(bitsOf(tensors), bitsOf(got)); d != "" {
 			t.Fatalf("tensors (-want +got):\n%s", d)
 		}
@@ -243,9 +237,7 @@ func second[T any](_ T, err error) error { return err }
 // written back to the same tensors.
 func FuzzReadTensors(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteTensors(&b, []Tensor{{"w", []int{2, 1}, []float32{1, 2}}, {"s", nil, []int64{3}}}, map[string]string{"k": "v"}); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, WriteTensors(&b, []Tensor{{"w", []int{2, 1}, []float32{1, 2}}, {"s", nil, []int64{3}}}, map[string]string{"k": "v"}))
 	f.Add(b.Bytes())
 	f.Add(file("{}"))
 	f.Add(file(`{"a":{"dtype":"U8","shape":[2,0,9],"data_offsets":[0,0]}}  `))
@@ -264,13 +256,9 @@ func FuzzReadTensors(f *testing.F) {
 			}
 		}
 		var b bytes.Buffer
-		if err := WriteTensors(&b, tensors, metadata); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteTensors(&b, tensors, metadata))
 		again, _, err := ReadTensors(b.Bytes(), Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if d := cmp.Diff(bitsOf(tensors), bitsOf(again)); d != "" {
 			t.Fatalf("round trip (-first +second):\n%s", d)
 		}

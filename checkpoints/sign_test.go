@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // keys returns a pair of keys that depends only on number.
@@ -29,10 +31,7 @@ func encoded(t testing.TB, kind string, key any) []byte {
 	if kind == "PUBLIC KEY" {
 		encode = x509.MarshalPKIXPublicKey
 	}
-	der, err := encode(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(encode(key))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
@@ -40,39 +39,27 @@ func writeSigned(t testing.TB, key ed25519.PrivateKey) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "p")
 	m, tensors := policy()
-	if err := WriteBundle(dir, m, tensors, []byte("a model"), "# Card\n", key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, tensors, []byte("a model"), "# Card\n", key))
 	return dir
 }
 
 func TestSignedBundle(t *testing.T) {
 	public, private := keys(1)
 	dir := writeSigned(t, private)
-	signed, err := ReadSignedBundle(dir, public, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := ReadBundle(dir, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must.Get(ReadSignedBundle(dir, public, Limits{}))(t)
+	plain := must.Get(ReadBundle(dir, Limits{}))(t)
 	if d := equalBundles(signed, plain); d != "" {
 		t.Errorf("with a key (-) and without (+):\n%s", d)
 	}
 
 	// A reader without a key ignores the signature, and writing an unsigned bundle removes it.
 	file := filepath.Join(dir, signatureName)
-	if err := os.WriteFile(file, []byte("nonsense"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("nonsense"), 0o666))
 	if _, err := ReadBundle(dir, Limits{}); err != nil {
 		t.Error(err)
 	}
 	m, tensors := policy()
-	if err := WriteBundle(dir, m, tensors, nil, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBundle(dir, m, tensors, nil, "", nil))
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an unsigned bundle has %s: %v", signatureName, err)
 	}
@@ -119,9 +106,7 @@ func TestBundlesThatTheKeyHasNotSigned(t *testing.T) {
 	} {
 		dir := writeSigned(t, c.key)
 		if c.change != nil {
-			if err := c.change(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.change(dir))
 		}
 		if _, err := ReadSignedBundle(dir, public, Limits{}); !errors.Is(err, ErrUnsigned) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -143,10 +128,7 @@ func TestNoBitOfASignedBundleChanges(t *testing.T) {
 	public, private := keys(1)
 	dir := writeSigned(t, private)
 	whole := files(t, dir)
-	text, err := os.ReadFile(filepath.Join(dir, signatureName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, signatureName)))(t)
 	whole[signatureName] = &fstest.MapFile{Data: text}
 	if _, err := readBundle(whole, public, Limits{}.withDefaults()); err != nil {
 		t.Fatal(err)
@@ -168,14 +150,8 @@ func TestNoBitOfASignedBundleChanges(t *testing.T) {
 // TestOpenSSL checks files written by openssl: a key of openssl genpkey, its public key, and a signature by openssl pkeyutl.
 func TestOpenSSL(t *testing.T) {
 	dir := filepath.Join("testdata", "openssl")
-	public, err := ReadVerifyKey(filepath.Join(dir, "pub.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := os.ReadFile(filepath.Join("testdata", "schema-2", manifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(ReadVerifyKey(filepath.Join(dir, "pub.pem")))(t)
+	manifest := must.Get(os.ReadFile(filepath.Join("testdata", "schema-2", manifestName)))(t)
 	if err := verify(os.DirFS(dir), public, manifest); err != nil {
 		t.Error(err)
 	}
@@ -186,10 +162,7 @@ func TestOpenSSL(t *testing.T) {
 
 func TestKeysAreRead(t *testing.T) {
 	public, private := keys(7)
-	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	secret, open := encoded(t, "PRIVATE KEY", private), encoded(t, "PUBLIC KEY", public)
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -209,9 +182,7 @@ func TestKeysAreRead(t *testing.T) {
 		{"far too much", bytes.Repeat(open, 1000), "at most 16384", "at most 16384"},
 	} {
 		path := filepath.Join(dir, "key.pem")
-		if err := os.WriteFile(path, c.text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, c.text, 0o600))
 		gotSign, err := ReadSigningKey(path)
 		if (err == nil) != (c.sign == "") || err != nil && !strings.Contains(err.Error(), c.sign) || err == nil && !gotSign.Equal(private) {
 			t.Errorf("%s to sign with: %v, want %q", c.name, err, c.sign)
@@ -235,15 +206,11 @@ func TestSigningKeysAreSecret(t *testing.T) {
 	public, private := keys(8)
 	dir := t.TempDir()
 	secret, open := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
-	if err := errors.Join(os.WriteFile(secret, encoded(t, "PRIVATE KEY", private), 0o600), os.WriteFile(open, encoded(t, "PUBLIC KEY", public), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(secret, encoded(t, "PRIVATE KEY", private), 0o600), os.WriteFile(open, encoded(t, "PUBLIC KEY", public), 0o600)))
 	for mode, want := range map[os.FileMode]string{
 		0o400: "", 0o600: "", 0o640: "", 0o440: "", 0o644: "mode 0644", 0o604: "mode 0604", 0o602: "mode 0602", 0o666: "mode 0666", 0o777: "mode 0777",
 	} {
-		if err := errors.Join(os.Chmod(secret, mode), os.Chmod(open, mode|0o400)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Chmod(secret, mode), os.Chmod(open, mode|0o400)))
 		_, err := ReadSigningKey(secret)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "chmod 600 "+secret)) {
 			t.Errorf("%#o: %v, want %q", mode, err, want)
@@ -273,9 +240,7 @@ func FuzzSignatureFiles(f *testing.F) {
 				t.Fatalf("another key again: %v", err)
 			}
 			signed := fstest.MapFS{signatureName: {Data: sign(key, text)}}
-			if err := verify(signed, key.Public().(ed25519.PublicKey), text); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, verify(signed, key.Public().(ed25519.PublicKey), text))
 		}
 		if b, err := parseSignature(text); err == nil && len(b) != ed25519.SignatureSize {
 			t.Fatalf("a signature of %d bytes", len(b))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 type runMeta struct {
@@ -25,10 +27,7 @@ func state(step int) (runMeta, []Tensor) {
 
 func openStore(t testing.TB, dir string, keep int) *Store {
 	t.Helper()
-	s, err := OpenStore(dir, StoreOptions{Keep: keep})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenStore(dir, StoreOptions{Keep: keep}))(t)
 	return s
 }
 
@@ -36,22 +35,16 @@ func save(t testing.TB, s *Store, steps ...int) {
 	t.Helper()
 	for _, step := range steps {
 		meta, tensors := state(step)
-		if err := s.Save(step, meta, tensors); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Save(step, meta, tensors))
 	}
 }
 
 func wantLatest(t testing.TB, s *Store, step int, skipped ...int) {
 	t.Helper()
 	c, skips, err := s.Latest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var meta runMeta
-	if err := json.Unmarshal(c.Meta, &meta); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(c.Meta, &meta))
 	wantMeta, wantTensors := state(step)
 	if c.Step != step || meta != wantMeta || !cmp.Equal(c.Tensors, wantTensors) {
 		t.Errorf("latest is %+v, want step %d", c, step)
@@ -92,9 +85,7 @@ func TestStoreSavesAndLoads(t *testing.T) {
 	}
 	meta, tensors := state(5)
 	tensors[0].Data = []float32{9, 9}
-	if err := s.Save(5, meta, tensors); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Save(5, meta, tensors))
 	if c, err := s.Load(5); err != nil || c.Tensors[0].Data.([]float32)[0] != 9 {
 		t.Errorf("step 5 was not replaced: %v, %v", c.Tensors, err)
 	}
@@ -166,9 +157,7 @@ func TestPruneKeepsTheNewestGood(t *testing.T) {
 
 func truncate(t testing.TB, path string, size int64) {
 	t.Helper()
-	if err := os.Truncate(path, size); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, size))
 }
 
 // TestKilledAtAnyPoint checks that after a kill during a save or a prune, the previous checkpoint is found and the next writer
@@ -182,20 +171,13 @@ func TestKilledAtAnyPoint(t *testing.T) {
 		s := openStore(t, dir, 0)
 		save(t, s, 1)
 		half := filepath.Join(dir, ".step-000002.tmp-0123456789abcdef")
-		if err := os.Mkdir(half, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(half, 0o700))
 		for i := range min(written+1, len(names)) {
-			b, err := os.ReadFile(filepath.Join(whole.path(2), names[i]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(os.ReadFile(filepath.Join(whole.path(2), names[i])))(t)
 			if i == written { // the kill came during this file
 				b = b[:len(b)/2]
 			}
-			if err := os.WriteFile(filepath.Join(half, names[i]), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(half, names[i]), b, 0o600))
 		}
 		wantSteps(t, s, 1)
 		wantLatest(t, s, 1)
@@ -216,15 +198,11 @@ func TestDamagedNewestIsSkipped(t *testing.T) {
 	save(t, s, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		meta, tensors := state(2)
-		if err := s.Save(2, meta, tensors); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Save(2, meta, tensors))
 		name := rapid.SampledFrom([]string{manifestName, metaName, tensorsName}).Draw(t, "file")
 		path := filepath.Join(s.path(2), name)
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		before := slices.Clone(b)
 		at := rapid.IntRange(0, len(b)-1).Draw(t, "at")
 		switch rapid.SampledFrom([]string{"truncate", "zero the rest", "append", "remove"}).Draw(t, "damage") {
@@ -241,9 +219,7 @@ func TestDamagedNewestIsSkipped(t *testing.T) {
 		case "remove":
 			err = os.Remove(path)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if slices.Equal(before, mustRead(path)) { // zeroes replaced zeroes
 			return
 		}
@@ -262,13 +238,9 @@ func mustRead(path string) []byte {
 func TestStoreIgnoresWhatIsNotItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"step-1", "step-0000001", "step--00001", "step-00000x", "notes", "step-+00001"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "step-000009"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "step-000009"), nil, 0o600))
 	s := openStore(t, dir, 1)
 	wantSteps(t, s)
 	save(t, s, 1, 2)
@@ -283,9 +255,7 @@ func TestCheckpointOfANewerVersion(t *testing.T) {
 	save(t, s, 1)
 	path := filepath.Join(s.path(1), manifestName)
 	b := strings.Replace(string(mustRead(path)), `"schema_version": 1`, `"schema_version": 2`, 1)
-	if err := os.WriteFile(path, []byte(b), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(b), 0o600))
 	if _, err := s.Load(1); !errors.Is(err, ErrNewer) {
 		t.Errorf("load: %v, want newer", err)
 	}

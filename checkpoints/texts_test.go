@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // acting lists texts that affect a terminal: they clear it or reverse the text around them.
@@ -41,15 +43,9 @@ func TestTextsThatActOnATerminal(t *testing.T) {
 			}
 			// A bundle with a correct checksum from another writer must be rejected too.
 			whole := files(t, writePolicy(t))
-			b, err := ReadBundleFS(whole, Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(ReadBundleFS(whole, Limits{}))(t)
 			set(&b.Manifest)
-			sealed, err := encodeManifest(&b.Manifest, bundleKind, BundleSchema)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sealed := must.Get(encodeManifest(&b.Manifest, bundleKind, BundleSchema))(t)
 			whole[manifestName] = &fstest.MapFile{Data: sealed}
 			if _, err := ReadBundleFS(whole, Limits{}); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %q: read, error %v", field, text, err)

@@ -10,15 +10,14 @@ import (
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestReleasedPolicyLoads checks that the policy in the program is complete, made for this version, and lists the jobs that it
 // was trained on.
 func TestReleasedPolicyLoads(t *testing.T) {
 	p, m, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if p.Name != released.Name {
 		t.Errorf("its name is %q, want %q: export it with --name %s", p.Name, released.Name, released.Name)
 	}
@@ -30,13 +29,8 @@ func TestReleasedPolicyLoads(t *testing.T) {
 // TestCardNamesScenariosAndPeriods checks that the model card in the program belongs to the policy.
 func TestCardNamesScenariosAndPeriods(t *testing.T) {
 	p, m, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := fs.ReadFile(released.FS(), "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	text := must.Get(fs.ReadFile(released.FS(), "README.md"))(t)
 	want := []string{"# Policy " + released.Name, "`" + p.Prior + "`"}
 	for s := range strings.SplitSeq(m.Training.Scenario, ",") {
 		want = append(want, "`"+s+"`")
@@ -54,9 +48,7 @@ func TestCardNamesScenariosAndPeriods(t *testing.T) {
 // TestReleasedPolicyDecides checks that the policy plays a window of a small scenario to its end.
 func TestReleasedPolicyDecides(t *testing.T) {
 	p, _, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e := scenariotest.Episode(t, "embedded-small-v1", "window.arrivals=60")
 	log := simtest.Play(t, &e.Episode, agents.NewTeam(p), 1)
 	finished := 0
