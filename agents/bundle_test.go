@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestBundleDecidesTheSame checks that a policy loaded from a bundle makes the same decisions, byte for byte, and that the
@@ -27,13 +28,9 @@ func TestBundleDecidesTheSame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policy")
 	training := checkpoints.Provenance{Scenario: "venus-contended-v1", Seed: 7, Updates: 40,
 		Seen: []checkpoints.Period{{Trace: "venus.csv", From: 0.5, To: 86400}}}
-	if err := export.Save(dir, p, "today", training, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, "today", training, nil))
 	q, m, err := agents.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if q.Name != "learned" || q.Margin != 3 || q.Prior != "sjfhold+menu" || !slices.Equal(q.Range, p.Range) ||
 		q.Window != p.Window || !reflect.DeepEqual(m.Training, training) || m.Created != "today" {
 		t.Fatalf("read back %s, margin %v, window %d, %+v", q.Name, q.Margin, q.Window, m)
@@ -88,14 +85,9 @@ func TestForeignBundles(t *testing.T) {
 		{"a huge window", "window"},
 	} {
 		dir := filepath.Join(t.TempDir(), "policy")
-		if err := export.Save(dir, newPolicy(t, 1, "sjfskip"), "", checkpoints.Provenance{}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, export.Save(dir, newPolicy(t, 1, "sjfskip"), "", checkpoints.Provenance{}, nil))
 		// Rewrite the bundle through the library, so that the manifest's own checksum is right.
-		b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(checkpoints.ReadBundle(dir, checkpoints.Limits{}))(t)
 		m := b.Manifest
 		switch c.name {
 		case "another network":
@@ -127,21 +119,14 @@ func TestForeignBundles(t *testing.T) {
 		case "a huge window":
 			m.Window = 999999
 		}
-		if err := checkpoints.WriteBundle(dir, m, b.Tensors, b.ONNX, "", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, checkpoints.WriteBundle(dir, m, b.Tensors, b.ONNX, "", nil))
 		if err := load(dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one about %s", c.name, err, c.want)
 		}
 		// The same change by hand must count as damage.
 		path := filepath.Join(dir, "manifest.json")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, bytes.Replace(text, []byte(`"name"`), []byte(`"nome"`), 1), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
+		must.Do(t, os.WriteFile(path, bytes.Replace(text, []byte(`"name"`), []byte(`"nome"`), 1), 0o666))
 		if _, _, err := agents.Load(dir); !errors.Is(err, checkpoints.ErrDamaged) && !errors.Is(err, checkpoints.ErrForeign) {
 			t.Errorf("%s, edited by hand: error %v", c.name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // contended returns a cluster of 1,000 servers of 8 GPUs that the prior has filled, with 1,000 waiting jobs. One in every ended
@@ -18,10 +19,7 @@ import (
 func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 	b.Helper()
 	const jobs, waiting = 4000, 1000
-	s, err := cluster.NewState(cluster.Uniform(1000, 8), jobs)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1000, 8), jobs))(b)
 	s.Advance(24 * time.Hour)
 	draw := rand.New(rand.NewPCG(1, 2))
 	for id := range cluster.JobID(jobs) {
@@ -32,12 +30,8 @@ func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 	}
 	if ended > 0 {
 		prior := agents.NewPrior(&p.Setting)
-		if err := prior.Reset(1); err != nil {
-			b.Fatal(err)
-		}
-		if err := prior.Schedule(s.Begin(s.Introduce())); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, prior.Reset(1))
+		must.Do(b, prior.Schedule(s.Begin(s.Introduce())))
 		s.Txn().End()
 		s.Advance(s.Now() + time.Minute)
 		for i, id := range slices.Sorted(slices.Values(s.Running())) {
@@ -57,9 +51,7 @@ func contended(b *testing.B, p *agents.Policy, ended int) *cluster.State {
 // reports quantiles of the CPU time of a decision.
 func BenchmarkContended(b *testing.B) {
 	p, _, err := agents.LoadFS(released.FS())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	for _, load := range []struct {
 		name  string
 		ended int
@@ -70,13 +62,9 @@ func BenchmarkContended(b *testing.B) {
 			var starts, choices int
 			measure(b, func() {
 				at := cpu()
-				if err := team.Reset(1); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, team.Reset(1))
 				tx := s.Begin(s.Introduce())
-				if err := team.Schedule(tx); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, team.Schedule(tx))
 				all = append(all, cpu()-at)
 				starts, choices = len(tx.Ops()), 0
 				for _, n := range team.Game().Tally() {

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the model cards in testdata")
@@ -60,23 +61,13 @@ func TestModelCards(t *testing.T) {
 				p.Range = agents.Range(nil).Widen(&p.Shape, &agents.Observation{Server: make([]float32, p.Shape.Server)})
 			}
 			dir := filepath.Join(t.TempDir(), "policy")
-			if err := export.Save(dir, p, "clustergym v1, on a machine", c.training, nil); err != nil {
-				t.Fatal(err)
-			}
-			got, err := os.ReadFile(filepath.Join(dir, "README.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, export.Save(dir, p, "clustergym v1, on a machine", c.training, nil))
+			got := must.Get(os.ReadFile(filepath.Join(dir, "README.md")))(t)
 			golden := filepath.Join("testdata", "card-"+c.name+".md")
 			if *update {
-				if err := os.WriteFile(golden, got, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(golden, got, 0o666))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(os.ReadFile(golden))(t)
 			if d := cmp.Diff(string(want), string(got)); d != "" {
 				t.Errorf("%s (-want +got, -update rewrites it):\n%s", golden, d)
 			}

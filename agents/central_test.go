@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
@@ -44,10 +45,7 @@ func sjfskip() agents.Setting { return agents.Setting{Window: 16, Prior: "sjfski
 func TestCentralNamesTheHighestScore(t *testing.T) {
 	c := cluster.Uniform(5, 8)
 	jobs := workload(150, 1, false)
-	prior, err := all.New("sjfskip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	prior := must.Get(all.New("sjfskip"))(t)
 	usual := text(t, play(t, c, jobs, prior))
 	undefined := func(g *onnx.Graph) string {
 		mask := g.Input("action_mask", onnx.Float, onnx.Dim{Name: "C"})
@@ -58,7 +56,7 @@ func TestCentralNamesTheHighestScore(t *testing.T) {
 		weight := g.Floats("w", []float32{1, 2, 1, 1, 1, 1, 1, 1, 1}, numbers)
 		return g.Node("Div", []string{weight, mask})
 	}
-	passed := text(t, play(t, c, jobs, agents.NewCentralTeam(must(t, sjfskip(), weighed(1)))))
+	passed := text(t, play(t, c, jobs, agents.NewCentralTeam(mustCentral(t, sjfskip(), weighed(1)))))
 	if bytes.Equal(passed, usual) {
 		t.Error("passing gives the schedule of the prior: the test shows nothing")
 	}
@@ -73,7 +71,7 @@ func TestCentralNamesTheHighestScore(t *testing.T) {
 		{"scores that are no numbers", undefined, usual, true},
 		{"infinite scores of forbidden numbers", forbidden, usual, false},
 	} {
-		team := agents.NewCentralTeam(must(t, sjfskip(), v.build))
+		team := agents.NewCentralTeam(mustCentral(t, sjfskip(), v.build))
 		if got := text(t, play(t, c, jobs, team)); !bytes.Equal(got, v.want) || (team.OutOfDistribution() > 0) != v.left {
 			t.Errorf("%s: another schedule: %v, %d choices left to the prior", v.name, !bytes.Equal(got, v.want), team.OutOfDistribution())
 		}
@@ -82,11 +80,9 @@ func TestCentralNamesTheHighestScore(t *testing.T) {
 
 // TestCentralBreaksOff checks that a decision ends with the error of the context that the scheduler was told of.
 func TestCentralBreaksOff(t *testing.T) {
-	team := agents.NewCentralTeam(must(t, sjfskip(), weighed(0, 1)))
+	team := agents.NewCentralTeam(mustCentral(t, sjfskip(), weighed(0, 1)))
 	run, err := sim.New(sim.Config{Cluster: cluster.Uniform(4, 8)}, workload(20, 1, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cluster.Within(ctx, team)
@@ -109,18 +105,15 @@ func TestCentralBreaksOff(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, s agents.Setting, build func(g *onnx.Graph) string) *agents.Central {
+func mustCentral(t *testing.T, s agents.Setting, build func(g *onnx.Graph) string) *agents.Central {
 	t.Helper()
-	c, err := central(s, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(central(s, build))(t)
 	return c
 }
 
 // TestCentralOfOneSize checks that a model for a fixed number of servers decides on such clusters, and is an error on others.
 func TestCentralOfOneSize(t *testing.T) {
-	c := must(t, sjfskip(), func(g *onnx.Graph) string {
+	c := mustCentral(t, sjfskip(), func(g *onnx.Graph) string {
 		coalition := g.Input("coalition", onnx.Float, onnx.Dim{Size: 1}, onnx.Dim{Name: "C"}, onnx.Dim{Size: 5})
 		sum := g.Node("ReduceSum", []string{coalition, g.Ints("last", []int64{-1}, 1)}, onnx.IntAttr("keepdims", 0))
 		return g.Node("Squeeze", []string{sum, g.Ints("first", []int64{0}, 1)})
@@ -136,10 +129,7 @@ func TestCentralOfOneSize(t *testing.T) {
 // schedule returns the error of an episode.
 func schedule(t *testing.T, c cluster.Spec, s cluster.Scheduler) error {
 	t.Helper()
-	run, err := sim.New(sim.Config{Cluster: c}, workload(20, 1, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(sim.New(sim.Config{Cluster: c}, workload(20, 1, false)))(t)
 	return run.Run(t.Context(), s, 1)
 }
 
@@ -198,21 +188,13 @@ func TestModelsThatDoNotFit(t *testing.T) {
 // TestBundlesOfCentrals checks that a bundle holds the whole policy, and is refused if it was made for other observations.
 func TestBundlesOfCentrals(t *testing.T) {
 	s := agents.Setting{Window: 12, Encoder: "uncertain", Prior: "srsf+menu", Wide: agents.Wide{Items: 20, Rivals: []string{"fifo"}}}
-	c := must(t, s, func(g *onnx.Graph) string { return g.Input("action_mask", onnx.Float, onnx.Dim{Size: 22}) })
+	c := mustCentral(t, s, func(g *onnx.Graph) string { return g.Input("action_mask", onnx.Float, onnx.Dim{Size: 22}) })
 	dir := filepath.Join(t.TempDir(), "policy")
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	training := checkpoints.Provenance{Scenario: "s", Objective: "flow", Seen: []checkpoints.Period{{Trace: "t", To: 86400}}}
-	if err := c.Save(dir, "now", training, key); err != nil {
-		t.Fatal(err)
-	}
-	b, err := checkpoints.ReadSignedBundle(dir, key.Public().(ed25519.PublicKey), checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := agents.CentralFrom(b, baselines.Table{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Save(dir, "now", training, key))
+	b := must.Get(checkpoints.ReadSignedBundle(dir, key.Public().(ed25519.PublicKey), checkpoints.Limits{}))(t)
+	back := must.Get(agents.CentralFrom(b, baselines.Table{}))(t)
 	if back.Digest() != c.Digest() || back.Name != "central" || fmt.Sprint(back.Wide, back.Window, back.Encoder, back.Prior) !=
 		fmt.Sprint(s.Wide, s.Window, s.Encoder, s.Prior) {
 		t.Errorf("%+v, want %+v", back.Setting, s)
@@ -228,10 +210,7 @@ func TestBundlesOfCentrals(t *testing.T) {
 		`candidates "wide-0"`:                       func(m *checkpoints.Manifest) { m.Candidates.Set = "wide-0" },
 		`network "onnx-scores-0"`:                   func(m *checkpoints.Manifest) { m.Architecture.Choices["network"] = "onnx-scores-0" },
 	} {
-		b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(checkpoints.ReadBundle(dir, checkpoints.Limits{}))(t)
 		change(&b.Manifest)
 		if _, err := agents.CentralFrom(b, baselines.Table{}); !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

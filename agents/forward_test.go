@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/coordgraph"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/plain"
 )
 
@@ -15,10 +16,7 @@ import (
 // by.
 func policy(tb testing.TB, size agents.Size, seed uint64, by float64) (agents.Shape, agents.Params) {
 	tb.Helper()
-	s, err := agents.NewShape(12, 9, 14, 5, size)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(agents.NewShape(12, 9, 14, 5, size))(tb)
 	r := rand.New(rand.NewPCG(seed, 3))
 	p := agents.Init(s, r)
 	for i := range p {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestForwardAllocatesNothing(t *testing.T) {
@@ -35,10 +36,7 @@ func TestForwardAllocatesNothing(t *testing.T) {
 func TestUntrainedBidsAreZero(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom(append(variants(), joint()...)).Draw(t, "size")
-		s, err := agents.NewShape(12, 9, 14, 5, size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(agents.NewShape(12, 9, 14, 5, size))(t)
 		seed := rapid.Uint64().Draw(t, "seed")
 		n := agents.NewNet(s, agents.Init(s, rand.New(rand.NewPCG(seed, 1))))
 		o := random(&s, rapid.IntRange(1, 40).Draw(t, "servers"), rapid.IntRange(0, 20).Draw(t, "jobs"),
@@ -98,10 +96,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom(append(variants(), joint()...)).Draw(t, "size")
 		seed := rapid.Uint64().Draw(t, "seed")
-		s, err := agents.NewShape(12, 9, 14, 5, size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(agents.NewShape(12, 9, 14, 5, size))(t)
 		r := rand.New(rand.NewPCG(seed, 9))
 		p := agents.Init(s, r)
 		for i := range p {
@@ -277,10 +272,7 @@ func TestFromTensors(t *testing.T) {
 	}
 	list := append(slices.Clone(tensors), checkpoints.Tensor{Name: "adam.m", Shape: []int{1}, Data: []float32{1}})
 	slices.Reverse(list)
-	got, err := agents.FromTensors(s, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(agents.FromTensors(s, list))(t)
 	for i := range got {
 		if got[i].Name != p[i].Name || !slices.Equal(got[i].Data, p[i].Data) {
 			t.Errorf("%s differs", p[i].Name)

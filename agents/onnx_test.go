@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/coordgraph"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
 
@@ -38,10 +39,7 @@ func feeds(s *agents.Shape, o *agents.Observation) map[string]onnxtest.Tensor {
 func model(tb testing.TB, size agents.Size, by float64) (*agents.Net, agents.Shape, *onnxtest.Session) {
 	tb.Helper()
 	s, p := policy(tb, size, 1, by)
-	file, err := export.ONNX(&agents.Policy{Name: "test", Shape: s, Params: p})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	file := must.Get(export.ONNX(&agents.Policy{Name: "test", Shape: s, Params: p}))(tb)
 	return agents.NewNet(s, p), s, onnxtest.Load(tb, file)
 }
 
@@ -173,13 +171,8 @@ func TestBundleHoldsItsModel(t *testing.T) {
 	shake(p, 1)
 	p.Margin = 2.5
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := export.Save(dir, p, "", checkpoints.Provenance{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, "", checkpoints.Provenance{}, nil))
+	b := must.Get(checkpoints.ReadBundle(dir, checkpoints.Limits{}))(t)
 	if again, err := export.ONNX(p); err != nil || !bytes.Equal(again, b.ONNX) {
 		t.Fatalf("the same policy gives another model: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/export"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx"
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
 )
@@ -18,14 +19,9 @@ import (
 // onnx includes it.
 func BenchmarkBesideONNX(b *testing.B) {
 	p, err := agents.NewPolicy("bench", agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, rand.New(rand.NewPCG(1, 2)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	shake(p, 1)
-	file, err := export.ONNX(p)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(export.ONNX(p))(b)
 	n, s := agents.NewNet(p.Shape, p.Params), p.Shape
 	session, call := onnxtest.Load(b, file), onnxtest.Load(b, nothing(&s))
 	for _, servers := range []int{16, 64, 256, 1024, 4096} {

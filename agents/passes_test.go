@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // counted is a player whose forward passes are counted. If anew is true it looks at every round anew, so that it chooses one
@@ -36,9 +37,7 @@ func TestPasses(t *testing.T) {
 	p, err := design.Make(func(s agents.Shape) (agents.Params, error) {
 		return agents.Init(s, rand.New(rand.NewPCG(1, 2))), nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	shake(p, 1)
 	jobs := workload(120, 1, false)
 	passes := [2]int{}

@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // workload returns contended jobs: gangs of up to three servers of 8 GPUs, some of them elastic, and GPU shares if shares is
@@ -69,10 +70,7 @@ func text(t *testing.T, l *sim.Log) []byte {
 
 func newPolicy(t *testing.T, seed uint64, prior string) *agents.Policy {
 	t.Helper()
-	p, err := agents.NewPolicy("learned", agents.DefaultSize(), 16, prior, rand.New(rand.NewPCG(seed, 2)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(agents.NewPolicy("learned", agents.DefaultSize(), 16, prior, rand.New(rand.NewPCG(seed, 2))))(t)
 	return p
 }
 
@@ -100,10 +98,7 @@ func TestUntrainedIsItsPrior(t *testing.T) {
 		c.PerGPU = 2
 		jobs := workload(150, uint64(seed), seed%2 == 0)
 		p := newPolicy(t, uint64(seed), name)
-		base, err := all.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(all.New(name))(t)
 		want := text(t, play(t, c, jobs, base))
 		if got := text(t, play(t, c, jobs, agents.NewPrior(&p.Setting))); !bytes.Equal(got, want) {
 			t.Errorf("%s: the prior differs from the baseline", name)
@@ -133,10 +128,7 @@ func TestUntrainedIsItsPriorToldNothing(t *testing.T) {
 			j.Request.CPUMilli, j.Request.MemMiB, j.Tenant = 3000, 16<<10, fmt.Sprint("user ", i%7)
 		}
 		p := newPolicy(t, seed, prior)
-		base, err := all.New(prior)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(all.New(prior))(t)
 		if !bytes.Equal(text(t, playIn(t, world, jobs, agents.NewTeam(p))), text(t, playIn(t, world, jobs, base))) {
 			t.Errorf("workload %d: the untrained team differs from its prior", seed)
 		}
@@ -213,20 +205,14 @@ func TestTeamInEnvironment(t *testing.T) {
 			Sim:  sim.Config{Cluster: c, Physics: physics.Compose(physics.InterServer{Penalty: 0.5})},
 			Jobs: func(uint64) ([]trace.Job, error) { return jobs, nil }, Game: p.Game(),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var ts env.TimeStep
 		player, joint, rounds := agents.NewPlayer(p), make([]game.Action, 4), 0
 		for err = e.Reset(1, &ts); err == nil && !ts.Over(); err = e.Step(joint, &ts) {
-			if err := player.Act(e.Txn(), &ts.Round, joint); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, player.Act(e.Txn(), &ts.Round, joint))
 			rounds++
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if want := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(text(t, e.Log()), want) || rounds < 50 {
 			t.Errorf("%s: in the environment, in %d rounds, the team decides otherwise than as a scheduler", name, rounds)
 		}
@@ -247,9 +233,7 @@ func TestTeamOverWideLists(t *testing.T) {
 		p, err := design.Make(func(s agents.Shape) (agents.Params, error) {
 			return agents.Init(s, rand.New(rand.NewPCG(uint64(seed), 2))), nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		c, jobs := cluster.Uniform(5, 8), workload(100, uint64(seed), seed%2 == 0)
 		want := text(t, play(t, c, jobs, agents.NewPrior(&p.Setting)))
 		if got := text(t, play(t, c, jobs, agents.NewTeam(p))); !bytes.Equal(got, want) {

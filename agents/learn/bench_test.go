@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // The numbers of samples, waiting jobs and candidates in the step to measure.
@@ -29,10 +30,7 @@ func cpu() time.Duration {
 func production(tb testing.TB) (agents.Shape, agents.Params) {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
-	p, err := agents.NewPolicy("step", agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := must.Get(agents.NewPolicy("step", agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, r))(tb)
 	for i := range p.Params {
 		for j := range p.Params[i].Data {
 			p.Params[i].Data[j] += float32(0.05 * r.NormFloat64())

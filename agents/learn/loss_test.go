@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestLossIsItsDefinition checks the losses and statistics of a batch against their definitions.
@@ -22,10 +23,7 @@ func TestLossIsItsDefinition(t *testing.T) {
 		for i := range list { // ratios within and beyond the clip range on both sides, for gains of both signs
 			list[i].LogProb += 0.3 * r.NormFloat64()
 		}
-		got, err := m.Run(p, list, weight, spread, make([]float64, p.Count()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(m.Run(p, list, weight, spread, make([]float64, p.Count())))(t)
 		want := learn.Stats{Rows: len(list)}
 		linear := 0
 		for i := range list {

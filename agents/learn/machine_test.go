@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/attention"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // tiny returns a size whose gradients can be checked quickly.
@@ -22,10 +23,7 @@ func tiny(attention, graph string) agents.Size {
 // shaken returns a network in which all weights differ from their initial values, so that no test passes because a weight is 0.
 func shaken(tb testing.TB, size agents.Size) (agents.Shape, agents.Params) {
 	tb.Helper()
-	s, err := agents.NewShape(9, 7, 6, 3, size)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(agents.NewShape(9, 7, 6, 3, size))(tb)
 	r := rand.New(rand.NewPCG(3, 4))
 	p := agents.Init(s, r)
 	for i := range p {
@@ -160,10 +158,7 @@ func variants(size agents.Size) []agents.Size {
 
 func machine[T float32 | float64](tb testing.TB, s agents.Shape, rows, servers, jobs, candidates int, l learn.Loss) *learn.Machine[T] {
 	tb.Helper()
-	m, err := learn.NewMachine[T](s, rows, servers, jobs, candidates, l)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	m := must.Get(learn.NewMachine[T](s, rows, servers, jobs, candidates, l))(tb)
 	tb.Cleanup(func() { _ = m.Close() }) // a machine contains nothing to lose
 	return m
 }
@@ -219,10 +214,7 @@ func TestGradients(t *testing.T) {
 					t.Fatal(err)
 				}
 				differences(t, p, grad, func() float64 {
-					st, err := m.Run(p, list, 0.5, 0.1, scrap)
-					if err != nil {
-						t.Fatal(err)
-					}
+					st := must.Get(m.Run(p, list, 0.5, 0.1, scrap))(t)
 					return st.Loss
 				})
 			})
@@ -274,10 +266,7 @@ func TestRunsAreClean(t *testing.T) {
 			list := samples(s, p, servers, jobs, candidates, rows)
 			run := func(m *learn.Machine[float64]) ([]float64, learn.Stats) {
 				grad := slices.Repeat([]float64{99}, p.Count())
-				st, err := m.Run(p, list, 1, 0.01, grad)
-				if err != nil {
-					t.Fatal(err)
-				}
+				st := must.Get(m.Run(p, list, 1, 0.01, grad))(t)
 				return grad, st
 			}
 			small := machine[float64](t, s, rows, servers, jobs, candidates, l)
@@ -313,10 +302,7 @@ func TestClippedRowsRest(t *testing.T) {
 		list[i].Gain, list[i].LogProb = 1, list[i].LogProb-1 // ratio e, beyond 1.2
 	}
 	m, grad := machine[float32](t, s, 5, 6, 5, 4, learn.Loss{Kind: learn.PPO, Clip: 0.2, Temperature: 1}), make([]float32, p.Count())
-	st, err := m.Run(p, list, 1, 0, grad)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(m.Run(p, list, 1, 0, grad))(t)
 	if moves := slices.ContainsFunc(grad, func(v float32) bool { return v != 0 }); st.Clipped != 5 || moves {
 		t.Fatalf("%d clipped rows, gradient %v, want 5 and none", st.Clipped, moves)
 	}
