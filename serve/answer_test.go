@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -56,33 +57,20 @@ func TestEstimatesAreAssumed(t *testing.T) {
 		t.Fatalf("without an estimate: %d %s", status, text)
 	}
 	path := filepath.Join(t.TempDir(), "decisions.jsonl")
-	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1, Assume: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1, Assume: 30}))(t)
 	s := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) { c.Assume, c.Decisions = 30*time.Second, l })
 	status, answer := s.ask(t, http.MethodPost, "/v1/plan", body)
 	if status != http.StatusOK || !strings.Contains(answer, `"start"`) {
 		t.Fatalf("with an assumed estimate: %d %s", status, answer)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
+	text := must.Get(os.ReadFile(path))(t)
 	r, d, err := decide.NewLogReader(bytes.NewReader(text)).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d.RequestID == "" || !strings.Contains(answer, d.RequestID) {
 		t.Errorf("the log says %+v, the client %s", d, answer)
 	}
-	asked, err := new(decide.Replay).Next(r, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(new(decide.Replay).Next(r, d))(t)
 	if differs, err := asked.Again(r, d, decidetest.Baseline("sjfskip"), nil); differs != "" || err != nil {
 		t.Errorf("%s, %v", differs, err)
 	}
@@ -123,15 +111,10 @@ func TestRequestsTeach(t *testing.T) {
 			t.Errorf("request %d: %s, want %d jobs ended", i, text, c.ended)
 		}
 	}
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	gone, end := context.WithCancel(t.Context())
 	end()
-	if err := s.Serve(gone, ln, time.Hour, serve.Shutdown{Delay: time.Millisecond, Drain: time.Minute}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Serve(gone, ln, time.Hour, serve.Shutdown{Delay: time.Millisecond, Drain: time.Minute}, nil))
 	if m, err := decide.ReadBeliefs(file); err != nil || m.Ended() != 1 {
 		t.Errorf("saved %+v, %v", m, err)
 	}

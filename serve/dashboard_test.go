@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
 // TestDashboard checks that the dashboard for Grafana can be read, and that all metrics in it are metrics of the server or, those of
 // policies with beliefs, on the page that lists them.
 func TestDashboard(t *testing.T) {
-	text, err := os.ReadFile("../docs/grafana/serve.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../docs/grafana/serve.json"))(t)
 	var board struct {
 		Panels []struct {
 			ID      int    `json:"id"`
@@ -26,13 +24,8 @@ func TestDashboard(t *testing.T) {
 			} `json:"targets"`
 		} `json:"panels"`
 	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../docs/production.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &board))
+	page := must.Get(os.ReadFile("../docs/production.md"))(t)
 	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
 	s.decide(t)
 	metrics := s.metrics(t)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -23,10 +24,7 @@ import (
 // post opens a connection and starts a request with a body of the given length, of which it sends only the first bytes.
 func (s *site) post(t testing.TB, length int, first string) net.Conn {
 	t.Helper()
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.web.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", s.web.Listener.Addr().String()))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	if _, err := fmt.Fprintf(c, "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, first); err != nil {
 		t.Fatal(err)
@@ -85,10 +83,7 @@ func TestSlowBodiesAreRefused(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
 	c := s.post(t, 1000, "{")
 	began := time.Now()
-	res, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 	defer res.Body.Close()
 	text, _ := io.ReadAll(res.Body)
 	if took := time.Since(began); res.StatusCode != http.StatusRequestTimeout || took > 20*time.Second || !res.Close {
@@ -208,9 +203,7 @@ func TestAClientThatLeavesIsNotDecidedFor(t *testing.T) {
 	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(), nil)
 	ctx, leave := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.web.URL+"/v1/plan", strings.NewReader(decidetest.Snapshot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	go func() { <-in; leave() }()
 	if _, err := s.web.Client().Do(r); err == nil {
 		t.Fatal("an answer")

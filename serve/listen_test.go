@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
@@ -74,34 +75,20 @@ func TestOthersAreServedOnlyWithTLSAndAToken(t *testing.T) {
 // identify writes a certificate for this machine with a serial number, and sets its files in the address.
 func identify(t testing.TB, a *serve.Address, dir string, number int64) *x509.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true,
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(x509.CreateCertificate(rand.Reader, about, about, key.Public(), key))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	a.Cert, a.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, block := range map[string]*pem.Block{
 		a.Cert: {Type: "CERTIFICATE", Bytes: cert}, a.Key: {Type: "PRIVATE KEY", Bytes: secret},
 	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
-	out, err := x509.ParseCertificate(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(x509.ParseCertificate(cert))(t)
 	return out
 }
 
@@ -111,10 +98,7 @@ func TestACertificateIsReplaced(t *testing.T) {
 	const token = "0123456789abcdef"
 	dir, address := t.TempDir(), serve.Address{Host: "127.0.0.1:0"}
 	identify(t, &address, dir, 1)
-	ln, err := address.Listen(t.Context(), token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(address.Listen(t.Context(), token))(t)
 	defer ln.Close()
 	go func() {
 		for {
@@ -129,9 +113,7 @@ func TestACertificateIsReplaced(t *testing.T) {
 	expect := func(when string, want int64) {
 		t.Helper()
 		c, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer c.Close()
 		if got := c.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != want {
 			t.Errorf("%s: certificate %d, want %d", when, got, want)
@@ -140,19 +122,13 @@ func TestACertificateIsReplaced(t *testing.T) {
 	expect("at first", 1)
 	identify(t, &address, dir, 2)
 	expect("when it was replaced", 2)
-	if err := os.WriteFile(address.Cert, []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(address.Cert, []byte("garbage"), 0o600))
 	expect("when it was damaged", 2)
 	other := serve.Address{}
 	identify(t, &other, t.TempDir(), 3)
-	if err := os.Rename(other.Cert, address.Cert); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(other.Cert, address.Cert))
 	expect("when its key is another", 2)
-	if err := os.Rename(other.Key, address.Key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(other.Key, address.Key))
 	expect("when the key follows", 3)
 }
 
@@ -162,10 +138,7 @@ func TestTLS(t *testing.T) {
 	cert := identify(t, &address, t.TempDir(), 1)
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Token = token })
 	ctx, end := context.WithCancel(t.Context())
-	ln, err := address.Listen(ctx, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(address.Listen(ctx, token))(t)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, ln, time.Hour, serve.Shutdown{Drain: time.Minute}, nil) }()
 	pool := x509.NewCertPool()
@@ -173,14 +146,9 @@ func TestTLS(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	for header, want := range map[string]int{"Bearer " + token: http.StatusOK, "Bearer 0123456789abcdeg": http.StatusUnauthorized} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+ln.Addr().String()+"/v1/plan", strings.NewReader(decidetest.Snapshot))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r.Header.Set("Authorization", header)
-		res, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(client.Do(r))(t)
 		_ = res.Body.Close()
 		if res.StatusCode != want {
 			t.Errorf("%s: %s, want %d", header, res.Status, want)
@@ -199,10 +167,7 @@ func TestTheServerDrains(t *testing.T) {
 	s := newSite(t, decidetest.Script(func(*cluster.Txn) error { in <- struct{}{}; <-hold; return nil }).Policy(), nil)
 	address := serve.Address{Host: "127.0.0.1:0"}
 	ctx, end := context.WithCancel(t.Context())
-	ln, err := address.Listen(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(address.Listen(ctx, ""))(t)
 	done, status := make(chan error, 1), make(chan int, 1)
 	go func() { done <- s.Serve(ctx, ln, time.Hour, serve.Shutdown{Drain: time.Minute}, nil) }()
 	go func() {
@@ -240,10 +205,7 @@ func TestReadinessFailsFirst(t *testing.T) {
 	s := newSite(t, decidetest.Baseline("fifo"), nil)
 	address := serve.Address{Host: "127.0.0.1:0"}
 	ctx, end := context.WithCancel(t.Context())
-	ln, err := address.Listen(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(address.Listen(ctx, ""))(t)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, ln, time.Hour, serve.Shutdown{Delay: time.Hour, Drain: time.Minute}, nil) }()
 	end()

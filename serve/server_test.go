@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -52,24 +53,15 @@ func newSite(t testing.TB, p *policy.Policy, change func(*serve.Config)) *site {
 // ask sends a request and returns the status and the body of its answer.
 func (s *site) ask(t testing.TB, method, path, body string, header ...string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, s.web.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(context.Background(), method, s.web.URL+path, strings.NewReader(body)))(t)
 	for i := 0; i < len(header); i += 2 {
 		if r.Header.Set(header[i], header[i+1]); header[i] == "Host" {
 			r.Host = header[i+1]
 		}
 	}
-	res, err := s.web.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Get(s.web.Client().Do(r))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(text)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve"
 )
 
@@ -15,9 +16,7 @@ func TestReadToken(t *testing.T) {
 		{"0123456789abcdef\n", "0123456789abcdef", ""}, {"", "", "is empty"}, {" \n", "", "is empty"},
 	} {
 		path := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 		got, err := serve.ReadToken(path)
 		if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: %q, %v; want %q, %q", c.text, got, err, c.want, c.says)

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
@@ -20,9 +21,7 @@ func TestAmountsStayWithinLimits(t *testing.T) {
 		s, err := cluster.NewState(cluster.Spec{Servers: []cluster.ServerSpec{
 			{GPUs: 4, CPUMilli: 8000, MemMiB: cluster.Unlimited}, {GPUs: 4, CPUMilli: 8000, MemMiB: cluster.Unlimited},
 		}}, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		least, most := [2]int32{500, 900}, [2]int32{3000, 5000} // by server
 		protected := cluster.JobID(rapid.IntRange(0, 3).Draw(t, "protected"))
 		for id := range cluster.JobID(4) {
@@ -33,9 +32,7 @@ func TestAmountsStayWithinLimits(t *testing.T) {
 				tx := s.Begin(nil)
 				if tx.Place(id, p) != nil {
 					p[0].CPUMilli = 1000
-					if err := tx.Place(id, p); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, tx.Place(id, p))
 				}
 				tx.End()
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -20,18 +21,10 @@ func central(t *testing.T, servers int, by float32) *policy.Policy {
 	sum := g.Node("ReduceSum", []string{coalition, g.Ints("last", []int64{-1}, 1)}, onnx.IntAttr("keepdims", 0))
 	scores := g.Node("Div", []string{sum, g.Floats("by", []float32{by})})
 	g.Output(g.Rename(scores, "scores"), onnx.Float, onnx.Dim{Name: "C"})
-	c, err := agents.NewCentral("mine", agents.Setting{Window: 8, Prior: "sjfskip"}, g.Model("m", "", "", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(agents.NewCentral("mine", agents.Setting{Window: 8, Prior: "sjfskip"}, g.Model("m", "", "", nil)))(t)
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := c.Save(dir, "", checkpoints.Provenance{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	p, err := new(policy.Finder).Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Save(dir, "", checkpoints.Provenance{}, nil))
+	p := must.Get(new(policy.Finder).Load(dir))(t)
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -37,10 +38,7 @@ func teamOf(t *testing.T, size agents.Size) *policy.Policy {
 
 func checkChoices(t *testing.T, p *policy.Policy) {
 	t.Helper()
-	plan, err := decide.Plan(t.Context(), read(t), p, decide.Asking{Seed: 1, Stops: -1, Choices: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(decide.Plan(t.Context(), read(t), p, decide.Asking{Seed: 1, Stops: -1, Choices: true}))(t)
 	if len(plan.Choices) == 0 {
 		t.Fatal("no choices")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -21,19 +22,14 @@ import (
 
 func read(t testing.TB) *cluster.State {
 	t.Helper()
-	s, err := cluster.ReadSnapshot(strings.NewReader(decidetest.Snapshot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.ReadSnapshot(strings.NewReader(decidetest.Snapshot)))(t)
 	return s
 }
 
 func written(t testing.TB, s *cluster.State) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.WriteSnapshot(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.WriteSnapshot(&b))
 	return b.String()
 }
 
@@ -66,10 +62,7 @@ func newSite(t testing.TB, p *policy.Policy, change func(*decide.Config)) *site 
 // decide asks for a decision, which must succeed, and records it.
 func (s *site) decide(t testing.TB) *decide.Answer {
 	t.Helper()
-	out, err := s.Decide(t.Context(), &read(t).View, "test-1", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(s.Decide(t.Context(), &read(t).View, "test-1", true))(t)
 	s.Record(&read(t).View, []byte(decidetest.Snapshot), out.Answer, nil)
 	return out.Answer
 }
@@ -119,10 +112,7 @@ func TestProposals(t *testing.T) {
 	for _, explain := range []bool{false, true} {
 		s := newSite(t, wakes, nil)
 		state := read(t)
-		out, err := s.Decide(t.Context(), &state.View, "", explain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(s.Decide(t.Context(), &state.View, "", explain))(t)
 		if out.Wake == nil || *out.Wake != state.Now()+time.Minute || (out.Answer.Ops[0].Step != nil) != explain || len(out.Proposals) != 1 {
 			t.Errorf("with reasons %v: %+v %+v", explain, out, out.Answer)
 		}

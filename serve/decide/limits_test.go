@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
@@ -20,10 +21,7 @@ func drawState(t *rapid.T) *cluster.State {
 	servers := rapid.IntRange(1, 3).Draw(t, "servers")
 	spec := cluster.Uniform(servers, 4)
 	spec.Quotas = []cluster.Quota{{Tenant: "few", GPUs: 3}}
-	s, err := cluster.NewState(spec, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, jobs))(t)
 	s.Advance(time.Hour)
 	for i := range jobs {
 		id := cluster.JobID(i)
@@ -46,9 +44,7 @@ func drawState(t *rapid.T) *cluster.State {
 		s.Submit(id, spec)
 		if p, fits := s.BestFit(id, nil); fits && rapid.Bool().Draw(t, "runs") {
 			tx := s.Begin(nil)
-			if err := tx.Place(id, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, p))
 			tx.End()
 		}
 	}
@@ -212,10 +208,7 @@ func meet(s *cluster.State, a, b cluster.JobID) bool {
 func TestStarvingJobsHoldTheirOwnServers(t *testing.T) {
 	spec := cluster.Uniform(3, 4)
 	spec.Quotas = []cluster.Quota{{Tenant: "few", GPUs: 4}}
-	s, err := cluster.NewState(spec, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, 7))(t)
 	only := func(ids ...cluster.ServerID) *cluster.ServerSet {
 		set := cluster.NewServerSet(3)
 		for _, id := range ids {
@@ -233,9 +226,7 @@ func TestStarvingJobsHoldTheirOwnServers(t *testing.T) {
 	submit(0, 2, nil, "")
 	submit(1, 2, nil, "few")
 	tx := s.Begin(nil)
-	if err := errors.Join(tx.Place(0, at(0, 2)), tx.Place(1, at(1, 2))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(tx.Place(0, at(0, 2)), tx.Place(1, at(1, 2))))
 	tx.End()
 	submit(2, 4, only(0), "") // starves on server 0
 	submit(3, 4, only(1), "") // starves on server 1

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -21,21 +22,13 @@ import (
 // logged makes n decisions and returns the decision log.
 func logged(t testing.TB, p *policy.Policy, n int) string {
 	path := logPath(t)
-	l, err := decide.OpenLog(path, decide.Record{Build: "test", Physics: "ideal", Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(decide.OpenLog(path, decide.Record{Build: "test", Physics: "ideal", Seed: 1}))(t)
 	s := newSite(t, p, func(c *decide.Config) { c.Decisions = l; c.Deadline = time.Minute })
 	for range n {
 		s.decide(t)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -119,34 +112,19 @@ func TestThePriorIsBesideThePolicy(t *testing.T) {
 func TestALogGoesOnAfterACutLine(t *testing.T) {
 	text := logged(t, decidetest.Baseline("fifo"), 1)
 	path := logPath(t)
-	if err := os.WriteFile(path, []byte(text[:len(text)/2]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text[:len(text)/2]), 0o600))
+	l := must.Get(decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1}))(t)
 	newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l }).decide(t)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	now, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
+	now := must.Get(os.ReadFile(path))(t)
 	if said := replay(t, string(now), decidetest.Baseline("fifo")); len(said) != 2 || !strings.Contains(said[0], "damaged") || said[1] != "" {
 		t.Errorf("%q", said)
 	}
 }
 
 func TestADecisionThatIsNotLoggedIsCounted(t *testing.T) {
-	l, err := decide.OpenLog(logPath(t), decide.Record{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(decide.OpenLog(logPath(t), decide.Record{}))(t)
+	must.Do(t, l.Close())
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l })
 	s.decide(t)
 	contains(t, s.metrics(t), "clustergym_unlogged_decisions_total 1")
@@ -160,15 +138,9 @@ func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 		decide.ReasonsLate: func(c *decide.Config) { c.Reasons = 1 },
 	} {
 		path := logPath(t)
-		l, err := decide.OpenLog(path, decide.Record{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(decide.OpenLog(path, decide.Record{Seed: 1}))(t)
 		s := newSite(t, decidetest.Baseline("fifo"), func(c *decide.Config) { c.Decisions = l; change(c) })
-		out, err := s.Decide(t.Context(), &read(t).View, "", want == decide.ReasonsLate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(s.Decide(t.Context(), &read(t).View, "", want == decide.ReasonsLate))(t)
 		a := out.Answer
 		if a.Decision.Reasons != want || len(a.Ops) != 1 || a.Ops[0].Step != nil || a.Ops[0].Job != "x<y" || len(a.Waiting) != 1 ||
 			a.Waiting[0].Wait != nil || a.Waiting[0].Job != "big" {
@@ -178,18 +150,11 @@ func TestADecisionWithoutReasonsIsLogged(t *testing.T) {
 			contains(t, s.metrics(t), "clustergym_unexplained_decisions_total 1")
 		}
 		s.Record(&read(t).View, []byte(decidetest.Snapshot), a, nil)
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Close())
+		f := must.Get(os.Open(path))(t)
 		defer f.Close()
 		r, d, err := decide.NewLogReader(f).Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if differs, err := again(new(decide.Replay), r, d, decidetest.Baseline("fifo")); differs != "" || err != nil {
 			t.Errorf("%s: %s, %v", want, differs, err)
 		}
@@ -231,17 +196,10 @@ func TestPlansEndWithTheContext(t *testing.T) {
 
 func FuzzDecisionLog(f *testing.F) {
 	plan, err := decide.Plan(context.Background(), read(f), decidetest.Baseline("fifo"), decide.Asking{Seed: 1, Stops: -1})
-	if err != nil {
-		f.Fatal(err)
-	}
-	answer, err := json.Marshal(decide.Answer{Plan: plan.Plan, Decision: decide.Decision{By: decide.ByPolicy}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
+	answer := must.Get(json.Marshal(decide.Answer{Plan: plan.Plan, Decision: decide.Decision{By: decide.ByPolicy}}))(f)
 	line, err := json.Marshal(decide.Record{Version: decide.LogVersion, Physics: "ideal", Snapshot: []byte(decidetest.Snapshot), Answer: answer})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	text := string(line) + "\n"
 	f.Add([]byte(text))
 	f.Add([]byte(text + "\n\n{}\n" + text[:40]))

@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/atomicfile"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -29,10 +30,7 @@ const learns = "sjfskip+know:time=history"
 // load finds a policy as production does.
 func load(t testing.TB, name string) *policy.Policy {
 	t.Helper()
-	p, err := (&policy.Finder{Memory: true}).Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get((&policy.Finder{Memory: true}).Load(name))(t)
 	return p
 }
 
@@ -59,14 +57,8 @@ func day() (snapshots []string) {
 func (s *site) show(t testing.TB, snapshots ...string) (starts []string) {
 	t.Helper()
 	for _, text := range snapshots {
-		state, err := cluster.ReadSnapshot(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.Decide(t.Context(), &state.View, "test", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := must.Get(cluster.ReadSnapshot(strings.NewReader(text)))(t)
+		out := must.Get(s.Decide(t.Context(), &state.View, "test", true))(t)
 		s.Record(&state.View, []byte(text), out.Answer, nil)
 		for _, op := range out.Answer.Ops {
 			starts = append(starts, op.Job)
@@ -152,10 +144,7 @@ func TestTheTimeIsKept(t *testing.T) {
 	}
 	says := func() (n int64) {
 		t.Helper()
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		_, rest, _ := strings.Cut(string(text), `"at_ns":`)
 		_, _ = fmt.Sscan(rest, &n)
 		return n / int64(time.Second)
@@ -205,9 +194,7 @@ func TestDamagedBeliefs(t *testing.T) {
 		{"foreign", `{"version":1,"scheduler":"fifo"}`, "scheduler: unknown field"}, {"no text", "\x00\xff", "restore beliefs: line 1"},
 	} {
 		file := filepath.Join(dir, c.name)
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(c.text), 0o600))
 		_, err := decide.New(decide.Config{
 			Beliefs: file, Source: policy.Source{Load: func() (*policy.Policy, error) { return load(t, learns), nil }},
 		})
@@ -228,13 +215,8 @@ func TestDamagedBeliefs(t *testing.T) {
 func TestWhatAKilledServerLeftIsRemoved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "beliefs.json")
 	left := atomicfile.TempName(file)
-	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	release, err := decide.LockBeliefs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(left, []byte("half"), 0o600))
+	release := must.Get(decide.LockBeliefs(file))(t)
 	defer release()
 	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
@@ -246,27 +228,16 @@ func TestWhatAKilledServerLeftIsRemoved(t *testing.T) {
 func TestASaveThatFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	file := filepath.Join(dir, "beliefs.json")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	s := newSite(t, load(t, learns), func(c *decide.Config) { c.Beliefs = file })
 	s.show(t, day()...)
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(dir, dir+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(file))(t)
+	must.Do(t, os.Rename(dir, dir+"-away"))
 	s.Keep(true)
 	contains(t, s.metrics(t), `clustergym_beliefs_saves_total{result="failed"} 1`)
 	contains(t, s.log.String(), "beliefs not saved")
-	if err := os.Rename(dir+"-away", dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".beliefs.json123"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(dir+"-away", dir))
+	must.Do(t, os.WriteFile(filepath.Join(dir, ".beliefs.json123"), []byte("{"), 0o600))
 	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, before) {
 		t.Errorf("the file has changed: %v", err)
 	}
@@ -295,9 +266,7 @@ func (r *recorder) Schedule(tx *cluster.Txn) error {
 func text(t testing.TB, s *cluster.View) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.WriteSnapshot(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.WriteSnapshot(&b))
 	return strings.TrimSpace(b.String())
 }
 
@@ -306,10 +275,7 @@ func text(t testing.TB, s *cluster.View) string {
 func TestLearnedDecisionsAreDecidedAgain(t *testing.T) {
 	const name = "srsf+menu+move+know:speed=fit:time=history"
 	path, file := logPath(t), filepath.Join(t.TempDir(), "beliefs.json")
-	log, err := decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(decide.OpenLog(path, decide.Record{Physics: "ideal", Seed: 1}))(t)
 	var jobs []trace.Job
 	for i := range 30 {
 		var j trace.Job
@@ -326,18 +292,11 @@ func TestLearnedDecisionsAreDecidedAgain(t *testing.T) {
 	e, err := sim.New(sim.Config{
 		Cluster: spec, Readings: sim.Readings{Interval: time.Minute, Noise: 0.05, Seed: 1}, Hidden: sim.Hidden{Speeds: true},
 	}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plays, err := baselines.New("srsf+menu+move+know:speed=fit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	plays := must.Get(baselines.New("srsf+menu+move+know:speed=fit"))(t)
 	config := func(c *decide.Config) { c.Decisions, c.Beliefs = log, file }
 	first := &recorder{plays, t, newSite(t, load(t, name), config)}
-	if err := e.Run(t.Context(), first, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Run(t.Context(), first, 1))
 	b := first.Served().Beliefs
 	if b.Ended < 20 || b.Readings < 20 {
 		t.Errorf("learned from %+v, want most of the jobs and their readings", b)
@@ -345,13 +304,8 @@ func TestLearnedDecisionsAreDecidedAgain(t *testing.T) {
 	first.Keep(true)
 	second := newSite(t, load(t, name), config)
 	second.show(t, day()...)
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	all, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
+	all := must.Get(os.ReadFile(path))(t)
 	lines := strings.SplitAfter(strings.TrimSpace(string(all)), "\n")
 	for i, said := range replay(t, string(all), load(t, name)) {
 		if said != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -83,13 +84,8 @@ func TestADecisionKeepsItsPolicy(t *testing.T) {
 // TestTeamsDecideSideBySide checks concurrent decisions of teams that share a policy and its physics.
 func TestTeamsDecideSideBySide(t *testing.T) {
 	team, _, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := physics.Parse("gpu-type*cpu-mem*network(300,25,100)*diminishing(0.1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	model := must.Get(physics.Parse("gpu-type*cpu-mem*network(300,25,100)*diminishing(0.1)"))(t)
 	from := &policy.Policy{Name: "prior", New: func() (cluster.Scheduler, error) { return agents.NewPrior(&team.Setting), nil }}
 	p := &policy.Policy{
 		Name: "team", Prior: from, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil },

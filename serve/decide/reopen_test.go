@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
@@ -12,16 +13,11 @@ import (
 // files can be decided again, with what was learned before.
 func TestALogThatWasMovedAwayIsReopened(t *testing.T) {
 	path := logPath(t)
-	log, err := decide.OpenLog(path, decide.Record{Physics: "ideal"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(decide.OpenLog(path, decide.Record{Physics: "ideal"}))(t)
 	s := newSite(t, load(t, learns), func(c *decide.Config) { c.Decisions = log })
 	days := day()
 	s.show(t, days[:4]...)
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".1"))
 	s.show(t, days[4])
 	s.ReopenLog()
 	s.show(t, days[5:]...)
@@ -29,10 +25,7 @@ func TestALogThatWasMovedAwayIsReopened(t *testing.T) {
 		t.Errorf("learned from %d jobs, want 6, one of which ended between the two files", got)
 	}
 	for name, want := range map[string]int{path + ".1": 5, path: 2} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		if n := strings.Count(string(text), "\n"); n != want {
 			t.Errorf("%s has %d lines, want %d", name, n, want)
 		}
@@ -44,12 +37,8 @@ func TestALogThatWasMovedAwayIsReopened(t *testing.T) {
 	}
 
 	// A path that cannot be opened leaves the log where it is.
-	if err := os.Rename(path, path+".2"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".2"))
+	must.Do(t, os.Mkdir(path, 0o700))
 	s.ReopenLog()
 	s.show(t, days[6])
 	text, err := os.ReadFile(path + ".2")

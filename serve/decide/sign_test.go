@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -21,13 +22,9 @@ import (
 func signed(t testing.TB, dir, name string, key ed25519.PrivateKey) {
 	t.Helper()
 	p, m, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.Name = name
-	if err := export.Save(dir, p, m.Created, m.Training, key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, m.Created, m.Training, key))
 }
 
 func keys(number byte) (*policy.Finder, ed25519.PrivateKey) {
@@ -52,9 +49,7 @@ func TestFoldersMustBeSigned(t *testing.T) {
 	signed(t, at("mine"), "mine", key)
 	signed(t, at("others"), "others", other)
 	signed(t, at("nobodys"), "nobodys", nil)
-	if err := os.Mkdir(at("run"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(at("run"), 0o777))
 	for _, c := range []struct {
 		arg string
 		ok  bool
@@ -83,10 +78,7 @@ func TestAReloadedBundleMustBeSigned(t *testing.T) {
 	_, other := keys(2)
 	dir := filepath.Join(t.TempDir(), "policy")
 	signed(t, dir, "first", key)
-	source, err := from.Find(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(from.Find(dir))(t)
 	s := newSite(t, nil, func(c *decide.Config) { c.Source = source })
 	decides := func(want string) {
 		t.Helper()
@@ -103,9 +95,7 @@ func TestAReloadedBundleMustBeSigned(t *testing.T) {
 	contains(t, s.log.String(), "another key has signed it")
 	signed(t, dir, "second", key)
 	decides("second")
-	if err := os.Remove(filepath.Join(dir, "manifest.json.sig")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "manifest.json.sig")))
 	decides("second")
 	contains(t, s.metrics(t), `clustergym_reloads_total{result="ok"} 1`, `clustergym_reloads_total{result="refused"} 3`)
 }

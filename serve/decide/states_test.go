@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -29,20 +30,13 @@ func TestStatesTeachWhatTheLogDoes(t *testing.T) {
 			jobs = append(jobs, j)
 		}
 		name := rapid.SampledFrom([]string{"fifo", "las", "las:levels=single:quantum=0"}).Draw(t, "policy")
-		policy, err := baselines.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := must.Get(baselines.New(name))(t)
 		e, err := sim.New(sim.Config{
 			Cluster: cluster.Uniform(2, 2), Restart: sim.Pause(time.Duration(rapid.IntRange(0, 60).Draw(t, "pause")) * time.Second),
 			Hidden: sim.Hidden{Speeds: true},
 		}, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Run(t.Context(), policy, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, e.Run(t.Context(), policy, 1))
 		m := belief.NewMemory()
 		least, most := belief.New(belief.History, belief.Mean), belief.New(belief.History, belief.Mean)
 		var state cluster.State // after the last decision
@@ -73,9 +67,7 @@ func TestStatesTeachWhatTheLogDoes(t *testing.T) {
 				return true
 			},
 		}
-		if err := sim.Visit(e.Log(), look); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sim.Visit(e.Log(), look))
 		m.Learn(&state.View, nil)
 		learned := m.Times(belief.History, belief.Mean)
 		for _, spec := range ended {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
@@ -11,18 +12,13 @@ import (
 // decision could give the GPUs to anybody. The stop of one that can start is carried out.
 func TestStopsInVain(t *testing.T) {
 	for wants, want := range map[int32]cluster.Phase{4: cluster.Pending, 8: cluster.Running} {
-		s, err := cluster.NewState(cluster.Uniform(1, 4), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cluster.NewState(cluster.Uniform(1, 4), 2))(t)
 		whole := cluster.Amount{GPUMilli: cluster.WholeGPU}
 		place := func(workers int32) cluster.Placement { return cluster.Placement{{Workers: workers, Amount: whole}} }
 		s.Submit(0, &cluster.JobSpec{Name: "runs", Workers: 4, Request: whole})
 		s.Submit(1, &cluster.JobSpec{Name: "waits", Workers: wants, Request: whole})
 		tx := s.Begin(nil)
-		if err := tx.Place(0, place(4)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, place(4)))
 		tx.End()
 		limits := decide.Limits{Stops: 1, Yields: func(running, other cluster.JobID) bool { return true }}
 		tx = s.Begin(nil)

@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/history"
 )
 
 // look adds a snapshot of one server to a history. Each job is "name submit age" if it runs, and "name submit" if it waits; times
 // are in seconds.
-func look(t interface{ Fatal(...any) }, h *history.History, now int, away []string, jobs ...string) {
+func look(t rapid.TB, h *history.History, now int, away []string, jobs ...string) {
 	var list []string
 	gpu := 0
 	for _, j := range jobs {
@@ -30,9 +31,7 @@ func look(t interface{ Fatal(...any) }, h *history.History, now int, away []stri
 	s, err := cluster.ReadSnapshot(strings.NewReader(fmt.Sprintf(
 		`{"version":1,"now_s":%d,"servers":[{"name":"a","gpus":8,"cpu_milli":null,"mem_mib":null}],"jobs":[%s]}`,
 		now, strings.Join(list, ","))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.Add(&s.View, away)
 }
 
