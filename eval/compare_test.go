@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -42,10 +44,7 @@ func made() []Result {
 }
 
 func TestComparePairsWindows(t *testing.T) {
-	c, err := Compare(made(), "old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(made(), "old"))(t)
 	m := c.Policies[1].Metrics[0]
 	// Student's t with 2 degrees of freedom: the interval extends 4.3027 standard errors to each side.
 	half := 4.302652729911275 * 10 / math.Sqrt(3)
@@ -95,10 +94,7 @@ func TestCompareAgainstPlainLoops(t *testing.T) {
 		}
 		// The order of the results must not affect the figures.
 		shuffled := rapid.Permutation(results).Draw(t, "results")
-		c, err := Compare(shuffled, "base")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Compare(shuffled, "base"))(t)
 		for i := range c.Policies {
 			name, m := c.Policies[i].Policy, c.Policies[i].Metrics[0]
 			mean, diff, relative, wins, ties := 0.0, 0.0, 0.0, 0, 0
@@ -173,19 +169,12 @@ func TestIncompleteResultsAreRefused(t *testing.T) {
 func TestTable(t *testing.T) {
 	for name, results := range map[string][]Result{"three-windows": made(), "one-window": made()[:4]} {
 		t.Run(name, func(t *testing.T) {
-			c, err := Compare(results, "old")
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(Compare(results, "old"))(t)
 			var b bytes.Buffer
-			if err := c.WriteTable(&b, Screen{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.WriteTable(&b, Screen{}))
 			golden(t, name+".txt", b.Bytes())
 			b.Reset()
-			if err := WriteJSON(&b, []Comparison{c}, results[:1]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteJSON(&b, []Comparison{c}, results[:1]))
 			golden(t, name+".json", b.Bytes())
 		})
 	}
@@ -194,17 +183,12 @@ func TestTable(t *testing.T) {
 // TestTableFitsTheScreen checks that no line of a table is wider than the screen, that colours change nothing else, and that a
 // better policy is green and a worse one red.
 func TestTableFitsTheScreen(t *testing.T) {
-	c, err := Compare(made(), "old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(made(), "old"))(t)
 	d := &c.Policies[1].Metrics[0]
 	d.Relative = &Difference{-5, -7, -3}
 	for _, width := range []int{0, 80, 100} {
 		var plain, coloured bytes.Buffer
-		if err := errors.Join(c.WriteTable(&plain, Screen{width, false}), c.WriteTable(&coloured, Screen{width, true})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(c.WriteTable(&plain, Screen{width, false}), c.WriteTable(&coloured, Screen{width, true})))
 		for line := range strings.Lines(plain.String()) {
 			if n := utf8.RuneCountInString(line) - 1; width > 0 && n > width && !strings.HasPrefix(line, "†") { // a sentence
 				t.Errorf("width %d: a line of %d: %s", width, n, line)
@@ -219,9 +203,7 @@ func TestTableFitsTheScreen(t *testing.T) {
 	}
 	d.Relative = &Difference{5, 3, 7}
 	var b bytes.Buffer
-	if err := c.WriteTable(&b, Screen{0, true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.WriteTable(&b, Screen{0, true}))
 	if !strings.Contains(b.String(), "\x1b[31m+5.0 [+3.0, +7.0] *\x1b[0m") {
 		t.Errorf("a loss is not red: %q", b.String())
 	}
@@ -229,10 +211,7 @@ func TestTableFitsTheScreen(t *testing.T) {
 
 // TestVerdict checks the sentences for a policy that is lower, one that is higher, one that ties, and for the baseline alone.
 func TestVerdict(t *testing.T) {
-	c, err := Compare(made(), "old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(made(), "old"))(t)
 	c.Policies[1].Metrics[0].Relative = &Difference{-20, -30, -10}
 	if got, want := strings.Join(c.Verdict(), " "), "Mean JCT of new: -20.0 % [-30.0, -10.0] against old, lower. "+
 		"By its 95 % interval it is lower for new. "+
@@ -272,17 +251,10 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll("testdata", 0o777))
+		must.Do(t, os.WriteFile(path, got, 0o666))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs (-update rewrites it); got\n%s", path, got)
 	}

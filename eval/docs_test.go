@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestDocsListTheQuantities checks that the page lists every quantity as the code defines it. With -update it rewrites the table.
@@ -19,10 +21,7 @@ func TestDocsListTheQuantities(t *testing.T) {
 		}
 		table += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", q.Key, q.Label, q.Unit, better, q.About)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	page := string(text)
 	if strings.Contains(page, table) {
 		return
@@ -32,7 +31,5 @@ func TestDocsListTheQuantities(t *testing.T) {
 		t.Fatalf("%s lacks\n%s", path, table)
 	}
 	to := from + strings.Index(page[from:], "\n\n") + 1
-	if err := os.WriteFile(path, []byte(page[:from]+table+page[to:]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(page[:from]+table+page[to:]), 0o666))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -93,16 +94,11 @@ func drawLog(t *rapid.T) *sim.Log {
 
 // playEpisode plays an episode with a meddler. The function seen is called as sim.Sim.Watch does.
 func playEpisode(t *rapid.T, e *sim.Episode, seed uint64, seen func(log *sim.Log)) *sim.Sim {
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
 	if seen != nil {
 		s.Watch(func(_, _ time.Duration) { seen(s.Log()) })
 	}
-	if err := s.Run(t.Context(), &meddler{}, seed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(t.Context(), &meddler{}, seed))
 	return s
 }
 

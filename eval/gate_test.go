@@ -4,25 +4,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
 func gateOf(t *testing.T, text string) *Gate {
 	t.Helper()
-	g, err := ReadGate(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(ReadGate(strings.NewReader(text)))(t)
 	return g
 }
 
 // TestGateChecksBounds checks bounds on a comparison in which the mean JCT of "new" is 20 % below that of "old", with an interval
 // that includes 0.
 func TestGateChecksBounds(t *testing.T) {
-	c, err := Compare(made(), "old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(made(), "old"))(t)
 	for _, g := range []struct {
 		bound string
 		met   bool
@@ -48,10 +43,7 @@ func TestGateChecksBounds(t *testing.T) {
 			t.Errorf("%s: met %v, want %v", g.bound, met, g.met)
 		}
 	}
-	single, err := Compare(made()[:4], "old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	single := must.Get(Compare(made()[:4], "old"))(t)
 	for _, v := range gateOf(t, "bounds: [{policy: new, metric: mean_jct_s, of: relative, at: lo, max: 100, why: made}]").Check(
 		[]Comparison{single}, "old") {
 		if v.Met {

@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/folderlock"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -34,9 +35,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		files[strings.TrimPrefix(path, dir)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return files
 }
 
@@ -64,14 +63,10 @@ func journaled(t *testing.T, dir string, played *int, names ...string) Plan {
 func encoded(t *testing.T, results []Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteJSONL(&b, results); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteJSONL(&b, results))
 	for _, r := range results {
 		if r.Log != nil {
-			if err := r.Log.Write(&b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Log.Write(&b))
 		}
 	}
 	return b.String()
@@ -83,10 +78,7 @@ func TestResumedEqualsUndisturbed(t *testing.T) {
 	var played int
 	whole := t.TempDir()
 	plan := journaled(t, whole, &played, "fifo", "srtf", "random")
-	want, err := Run(t.Context(), plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(Run(t.Context(), plan, nil))(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, stop := range []int{0, 1, 7, len(want) - 1, len(want)} {
 		played = 0
@@ -108,9 +100,7 @@ func TestResumedEqualsUndisturbed(t *testing.T) {
 				kept = p.Kept
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if kept != stop || played != len(want) {
 			t.Errorf("stopped after %d cases: %d were kept, and %d played in all, want %d", stop, kept, played, len(want))
 		}
@@ -158,14 +148,10 @@ func TestJournalDoesNotTellWhoWasFaster(t *testing.T) {
 func tear(t *testing.T, path string, r *rand.Rand) {
 	t.Helper()
 	f, err := appendTo(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	line := `{"key":"0123456789abcdef0123456789abcdef","result":{"scenario":"embedded`
 	_, err = f.WriteString(line[:r.IntN(len(line))])
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, f.Close()))
 }
 
 // TestOnlyNewCasesArePlayed checks that a second run plays exactly the cases whose result may have changed.
@@ -250,13 +236,9 @@ func TestWhatAKilledPlanLeftIsRemoved(t *testing.T) {
 		atomicfile.TempName(filepath.Join(dir, timingName)), atomicfile.TempName(filepath.Join(dir, "report.html")),
 		atomicfile.TempName(filepath.Join(dir, schedulesName, "x.jsonl.gz")),
 	}
-	if err := os.Mkdir(filepath.Join(dir, schedulesName), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, schedulesName), 0o777))
 	for _, path := range append(left, own, filepath.Join(dir, folderlock.Name)) {
-		if err := os.WriteFile(path, []byte("half"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("half"), 0o666))
 	}
 	if _, err := Run(t.Context(), journaled(t, dir, &played, "las"), nil); err != nil {
 		t.Fatal(err)
@@ -308,9 +290,7 @@ func TestChangedLinesArePlayedAgain(t *testing.T) {
 		{"the last line torn", strings.Join(lines[:15], "") + lines[15][:40], 1, nil},
 		{"the last end of a line gone", strings.Join(lines[:15], "") + strings.TrimSpace(lines[15]), 0, nil},
 	} {
-		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(c.text), 0o666))
 		played = 0
 		plan := journaled(t, dir, &played, "fifo", "srtf")
 		var told []string
@@ -365,9 +345,7 @@ func TestLostSchedulesArePlayedAgain(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Fatalf("schedules %v, %v, want one a policy", found, err)
 	}
-	if err := errors.Join(os.Remove(found[0]), os.WriteFile(found[1], []byte("no gzip"), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(found[0]), os.WriteFile(found[1], []byte("no gzip"), 0o666)))
 	played = 0
 	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil || played != 2 {
 		t.Errorf("%d cases played (%v), want 2", played, err)
@@ -377,9 +355,7 @@ func TestLostSchedulesArePlayedAgain(t *testing.T) {
 
 func TestJournalThatCannotBeWrittenIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o666))
 	played := 0
 	if _, err := Run(t.Context(), journaled(t, file, &played, "fifo"), nil); err == nil || played > 0 {
 		t.Errorf("error %v after %d cases, want one before the first", err, played)
@@ -394,18 +370,13 @@ func FuzzJournal(f *testing.F) {
 	f.Add([]byte(`{"key":null,"result":null}`))
 	plan := Plan{Suites: []Suite{{Scenario: "a", Windows: []Window{{Name: "w"}}, Seeds: []uint64{1}}}, Policies: []policy.Policy{{Name: "p"}}}
 	plan.Keep = func(Case) bool { return false }
-	sealed, err := seal(entry{plan.key(&plan.tasks()[0]), &Result{Case: plan.Cases()[0]}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	sealed := must.Get(seal(entry{plan.key(&plan.tasks()[0]), &Result{Case: plan.Cases()[0]}}))(f)
 	f.Add(sealed)
 	f.Add(bytes.Replace(sealed, []byte(`:0,`), []byte(`:1,`), 1))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
 		for _, name := range []string{journalName, timingName} {
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
 		}
 		plan.Journal = dir
 		tasks := plan.tasks()

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestWriteMARLEval checks the structure that marl-eval's README describes: environment, task, algorithm, run, step, metric.
@@ -26,17 +28,13 @@ func TestWriteMARLEval(t *testing.T) {
 	}
 	var text, again bytes.Buffer
 	for _, w := range []*bytes.Buffer{&text, &again} {
-		if err := WriteMARLEval(w, results, map[string]int{"team": 60}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteMARLEval(w, results, map[string]int{"team": 60}))
 	}
 	if text.String() != again.String() {
 		t.Error("equal results gave other bytes")
 	}
 	var got map[string]map[string]map[string]map[string]map[string]map[string]any
-	if err := json.Unmarshal(text.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text.Bytes(), &got))
 	run := got["clustergym"]["a-v1"]["team"]["seed_10"]
 	pick := map[string]any{}
 	for _, key := range []string{"step_count", "return", "jct_s", "p99_jct_s", "preemptions"} {

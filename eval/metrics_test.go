@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/stats"
 	"pgregory.net/rapid"
 )
@@ -118,9 +119,7 @@ func near(a, b Metrics) bool {
 
 func TestJobsAreExactDecimals(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJobs(&b, Rows(timeline(t))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteJobs(&b, Rows(timeline(t))))
 	want := "job_id,submit_s,start_s,end_s,jct_s\na,10,10,70,60\nb,20,20,45,25\nc,30,45,50.5,20.5\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
@@ -156,9 +155,7 @@ func TestTruncatedEpisodeCountsWhatHappened(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	var b bytes.Buffer
-	if err := WriteJobs(&b, Rows(log)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteJobs(&b, Rows(log)))
 	if want := "job_id,submit_s,start_s,end_s,jct_s\na,0,0,10,10\nb,0,0,,\nc,5,,,\nd,90,,,\n"; b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -18,10 +19,7 @@ func TestReadingsChangeNoMetric(t *testing.T) {
 		var all [2]string
 		for i := range all {
 			e.Config.Readings.Interval = time.Duration(i) * time.Minute
-			sched, err := baselines.New("sjfskip")
-			if err != nil {
-				t.Fatal(err)
-			}
+			sched := must.Get(baselines.New("sjfskip"))(t)
 			s := simtest.Begin(t, e)
 			log := simtest.End(t, s, sched)
 			m := eval.Measure(log)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -60,10 +61,7 @@ func elsewherePlan(t testing.TB) (Plan, *inProcess) {
 		}})
 		return plan
 	}
-	player, err := NewPlayer(make())
-	if err != nil {
-		t.Fatal(err)
-	}
+	player := must.Get(NewPlayer(make()))(t)
 	plan, pool := make(), &inProcess{play: player.Play}
 	plan.Pool = pool
 	return plan, pool
@@ -81,9 +79,7 @@ func TestElsewhereEqualsHere(t *testing.T) {
 		t.Errorf("error %v, want %v", err, wantErr)
 	}
 	var a, b bytes.Buffer
-	if err := errors.Join(WriteJSONL(&a, got), WriteJSONL(&b, want)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(WriteJSONL(&a, got), WriteJSONL(&b, want)))
 	if a.String() != b.String() || len(pool.given) != len(plan.Cases()) {
 		t.Errorf("results differ, or %d of %d cases were given out", len(pool.given), len(plan.Cases()))
 	}
@@ -106,9 +102,7 @@ func sameFolder(t *testing.T, got, want string) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return all
 	}
 	if a, b := files(got), files(want); !maps.Equal(a, b) || len(a) < 4 {
@@ -123,14 +117,9 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		return func(_ int, data []byte) []byte {
 			end := bytes.IndexByte(data, '\n') + 1
 			a := &answer{}
-			if err := unseal(data[:end], a); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, unseal(data[:end], a))
 			change(a)
-			text, err := seal(a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(seal(a))(t)
 			return append(text, data[end:]...)
 		}
 	}
@@ -157,10 +146,7 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 	} {
 		plan, pool := elsewherePlan(t)
 		plan.Policies = plan.Policies[:1]
-		short, err := NewPlayer(plan)
-		if err != nil {
-			t.Fatal(err)
-		}
+		short := must.Get(NewPlayer(plan))(t)
 		pool.play = short.Play
 		pool.change = func(unit int, data []byte) []byte {
 			if unit > 0 { // only that of case 0 has a log
@@ -181,14 +167,8 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 func TestLargeLogsAreWrittenHere(t *testing.T) {
 	plan, pool := elsewherePlan(t)
 	plan.Policies = plan.Policies[:2]
-	want, err := Run(t.Context(), Plan{Suites: plan.Suites, Policies: plan.Policies}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	player, err := NewPlayer(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(Run(t.Context(), Plan{Suites: plan.Suites, Policies: plan.Policies}, nil))(t)
+	player := must.Get(NewPlayer(plan))(t)
 	pool.play = func(ctx context.Context, unit int) ([]byte, error) {
 		res, err := player.plan.play(ctx, &player.tasks[unit], &plan.Policies[player.tasks[unit].policy])
 		if err != nil {
@@ -197,10 +177,7 @@ func TestLargeLogsAreWrittenHere(t *testing.T) {
 		return encodeAnswer(&answer{Result: res, Large: res.Log != nil}, nil)
 	}
 	var last Progress
-	got, err := Run(t.Context(), plan, func(p Progress) { last = p })
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Run(t.Context(), plan, func(p Progress) { last = p }))(t)
 	for i := range want {
 		if (got[i].Log == nil) != (want[i].Log == nil) || got[i].SumJCT != want[i].SumJCT {
 			t.Errorf("case %v: log %t, want %t", want[i].Case, got[i].Log != nil, want[i].Log != nil)
@@ -216,10 +193,7 @@ func FuzzAnswer(f *testing.F) {
 	plan, pool := elsewherePlan(f)
 	cases := plan.Cases()
 	for _, i := range []int{0, 2, 3, len(cases) - 1} {
-		data, err := pool.play(f.Context(), i)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(pool.play(f.Context(), i))(f)
 		f.Add(data, i < 3)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, keeps bool) {

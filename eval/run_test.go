@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -30,10 +31,7 @@ func smallPlan(t testing.TB, names ...string) Plan {
 	t.Helper()
 	src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=600", "workload.load=60", "window.arrivals=40",
 		"cluster.servers=4", "estimates.kind=noisy", "estimates.sigma=0.5", "seeds=[1, 2]")
-	plan, err := newPlan(src, scenario.Test, nil, policies(names...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(newPlan(src, scenario.Test, nil, policies(names...)))(t)
 	return plan
 }
 
@@ -49,13 +47,9 @@ func TestParallelEqualsSerial(t *testing.T) {
 				t.Errorf("call %d says %+v", calls, p)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var b bytes.Buffer
-		if err := WriteJSONL(&b, results); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteJSONL(&b, results))
 		if want == nil {
 			want = b.Bytes()
 		}
@@ -73,10 +67,7 @@ func TestParallelEqualsSerial(t *testing.T) {
 }
 
 func TestSeedsReachWorkloadsAndPolicies(t *testing.T) {
-	results, err := Run(t.Context(), smallPlan(t, "fifo", "sjfskip", "random"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(Run(t.Context(), smallPlan(t, "fifo", "sjfskip", "random"), nil))(t)
 	bySeed := map[string]map[uint64]float64{}
 	for _, r := range results {
 		if bySeed[r.Policy] == nil {
@@ -167,31 +158,19 @@ func TestPlansThatCannotBeComparedAreRefused(t *testing.T) {
 func TestBuiltinScenariosAreContended(t *testing.T) {
 	for _, name := range scenario.Names() {
 		t.Run(name, func(t *testing.T) {
-			s, err := scenario.Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(scenario.Load(name))(t)
 			if s.Workload.Trace != scenario.Embedded {
 				t.Setenv(scenario.SharedVariable, sharedtest.Dir(t))
 			}
-			src, err := s.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must.Get(s.Open())(t)
 			policy := "sjfskip"
 			if s.Estimates.Kind == trace.None {
 				policy = "fjf" // sjfskip needs estimates
 			}
 			for _, split := range []scenario.Split{scenario.Train, scenario.Test} {
-				plan, err := newPlan(src, split, nil, policies(policy))
-				if err != nil {
-					t.Fatal(err)
-				}
+				plan := must.Get(newPlan(src, split, nil, policies(policy)))(t)
 				plan.Suites[0].Seeds = plan.Suites[0].Seeds[:1]
-				results, err := Run(t.Context(), plan, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				results := must.Get(Run(t.Context(), plan, nil))(t)
 				var jct, queueing float64
 				for _, r := range results {
 					jct, queueing = jct+r.MeanJCT, queueing+r.MeanQueueing

@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -27,10 +28,7 @@ func found(t testing.TB, names ...string) []policy.Policy {
 	t.Helper()
 	var policies []policy.Policy
 	for _, name := range names {
-		p, err := (&policy.Finder{Table: all.Table(), Fits: true}).Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get((&policy.Finder{Table: all.Table(), Fits: true}).Load(name))(t)
 		policies = append(policies, *p)
 	}
 	return policies
@@ -42,14 +40,9 @@ var both = baselines.Needs{Fitted: true, Learned: true}
 // fittedBytes fits on the training split and returns the predictor, and what is learned from the past, as bytes.
 func fittedBytes(t testing.TB, src *scenario.Source) []byte {
 	t.Helper()
-	given, err := newPast(src).fit(t.Context(), both, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := must.Get(newPast(src).fit(t.Context(), both, nil))(t)
 	var b bytes.Buffer
-	if err := predict.Save(&b, given.Fitted().(predict.Predictor)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, predict.Save(&b, given.Fitted().(predict.Predictor)))
 	b.Write(given.Learned(belief.History))
 	return b.Bytes()
 }
@@ -58,30 +51,20 @@ func fittedBytes(t testing.TB, src *scenario.Source) []byte {
 // trace first.
 func splitScenario(t testing.TB, set string, change func(i int, j *trace.Job)) *scenario.Source {
 	t.Helper()
-	w, err := trace.Generate(trace.Default(), 400, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trace.Generate(trace.Default(), 400, 1))(t)
 	for i := range w.Jobs {
 		change(i, &w.Jobs[i])
 	}
 	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "t.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(trace.WriteNative(f, w.Jobs), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(filepath.Join(dir, "t.csv")))(t)
+	must.Do(t, errors.Join(trace.WriteNative(f, w.Jobs), f.Close()))
 	const text = `name: fitted-v1
 cluster: {servers: 8, gpus_per_server: 8}
 workload: {trace: t.csv, oversize: clamp}
 window: {arrivals: 40, train: [0.1, 0.85], validation: [0.85, 0.95], test: [0, 0.1]}
 `
 	path := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return scenariotest.Open(t, path, set)
 }
 
@@ -143,10 +126,7 @@ func TestFitNeverSeesJobsOfWindows(t *testing.T) {
 		windows := 0
 		for _, split := range []scenario.Split{scenario.Validation, scenario.Test} {
 			for i := range src.Count(split) {
-				e, err := src.Episode(split, i, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(src.Episode(split, i, 1))(t)
 				windows++
 				for k := range e.Jobs {
 					if seen[e.Jobs[k].Name] {
@@ -183,14 +163,9 @@ func TestRunFitsOnce(t *testing.T) {
 		unkept := plan // a copy
 		unkept.Journal = ""
 		for _, p := range []Plan{plan, unkept, again} {
-			results, err := Run(t.Context(), p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			results := must.Get(Run(t.Context(), p, nil))(t)
 			var b bytes.Buffer
-			if err := WriteJSONL(&b, results); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteJSONL(&b, results))
 			if want == nil {
 				want = b.Bytes()
 			}
@@ -207,23 +182,13 @@ func TestRunFitsOnce(t *testing.T) {
 // TestFittedEqualsFile checks that a policy plays alike with predictor=fitted and with the file that holds the same predictor.
 func TestFittedEqualsFile(t *testing.T) {
 	plan := smallPlan(t)
-	given, err := plan.Suites[0].Past.fit(t.Context(), both, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := must.Get(plan.Suites[0].Past.fit(t.Context(), both, nil))(t)
 	t.Chdir(t.TempDir())
 	var b bytes.Buffer
-	if err := predict.Save(&b, given.Fitted().(predict.Predictor)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("x.predictor", b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, predict.Save(&b, given.Fitted().(predict.Predictor)))
+	must.Do(t, os.WriteFile("x.predictor", b.Bytes(), 0o600))
 	plan.Policies = found(t, "a-srpt:predictor=fitted", "a-srpt:predictor=x.predictor", "a-srpt")
-	results, err := Run(t.Context(), plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(Run(t.Context(), plan, nil))(t)
 	differ := 0
 	for i := 0; i < len(results); i += 3 {
 		if fitted, file := results[i].SumJCT, results[i+1].SumJCT; fitted != file {
@@ -261,10 +226,7 @@ func TestPlansThatCannotBeFitted(t *testing.T) {
 			"policy a-srpt:predictor=fitted was trained or chosen on jobs of train of embedded-small-v1 ("},
 	} {
 		src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", c.set)
-		plan, err := newPlan(src, c.split, nil, found(t, "las", "a-srpt:predictor=fitted"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(newPlan(src, c.split, nil, found(t, "las", "a-srpt:predictor=fitted")))(t)
 		c.change(&plan)
 		if _, err := Run(c.ctx, plan, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q in it", c.name, err, c.want)
@@ -292,10 +254,7 @@ func TestCancelledFitIsNotKept(t *testing.T) {
 func TestLearnedWithoutForest(t *testing.T) {
 	src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=600", "window.arrivals=40", "cluster.servers=4", "window.train=[0,0.1]")
 	names := []string{"sjf+know:seen=training", "srsf+know:seen=training:by=mean", "sjf+know:seen=training:time=history"}
-	plan, err := newPlan(src, scenario.Test, nil, found(t, names...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(newPlan(src, scenario.Test, nil, found(t, names...)))(t)
 	plan.Workers = 2
 	if _, err := Run(t.Context(), plan, nil); err != nil {
 		t.Fatal(err)

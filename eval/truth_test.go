@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestTruthIsAReference checks that a policy that asks for the truth plays a scenario that tells nothing as it plays one that
@@ -16,23 +17,11 @@ import (
 func TestTruthIsAReference(t *testing.T) {
 	const name, untold = "embedded-physics-v1", "embedded-physics-untold-v1"
 	play := func(scenarioName string, policies ...string) []Result {
-		s, err := scenario.Load(scenarioName, "readings.interval=5m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		src, err := s.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		suite, err := NewSuite(src, scenario.Test, []int{0, 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(scenario.Load(scenarioName, "readings.interval=5m"))(t)
+		src := must.Get(s.Open())(t)
+		suite := must.Get(NewSuite(src, scenario.Test, []int{0, 1}))(t)
 		suite.Seeds = []uint64{1}
-		results, err := Run(context.Background(), Plan{Suites: []Suite{suite}, Policies: found(t, policies...)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		results := must.Get(Run(context.Background(), Plan{Suites: []Suite{suite}, Policies: found(t, policies...)}, nil))(t)
 		return results
 	}
 	full := play(name, "srsf+menu+move")
@@ -61,35 +50,21 @@ func TestTruthIsAReference(t *testing.T) {
 func TestSpeedsOfTheTrainingSplit(t *testing.T) {
 	s, err := scenario.Load("embedded-physics-untold-v1", "window.train=[0, 0.4]", "window.validation=[]",
 		"window.test=[0.4, 1]", "window.arrivals=40")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	src := must.Get(s.Open())(t)
 	needs := baselines.Needs{Speeds: true}
 	var begin [2]string
 	for i := range begin {
-		given, err := newPast(src).fit(t.Context(), needs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given := must.Get(newPast(src).fit(t.Context(), needs, nil))(t)
 		begin[i] = string(given.Speeds())
 	}
 	if begin[0] != begin[1] || begin[0] == string(belief.NewSpeeds(true).Save()) {
 		t.Errorf("learned %.200q and %.200q, want the same, and something", begin[0], begin[1])
 	}
-	suite, err := NewSuite(src, scenario.Test, []int{0, 1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	suite := must.Get(NewSuite(src, scenario.Test, []int{0, 1, 2}))(t)
 	suite.Seeds = []uint64{1}
 	const cold = "srsf+menu+move+know:speed=fit"
-	results, err := Run(t.Context(), Plan{Suites: []Suite{suite}, Policies: found(t, cold, cold+":seen=training")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(Run(t.Context(), Plan{Suites: []Suite{suite}, Policies: found(t, cold, cold+":seen=training")}, nil))(t)
 	same := 0
 	for i := 0; i < len(results); i += 2 {
 		if results[i].Metrics.MeanJCT == results[i+1].Metrics.MeanJCT {

@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/bench"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -40,15 +41,9 @@ func entry(name string) bench.Entry { return bench.Entry{Name: name, Told: name,
 // open opens the tasks with the given names.
 func open(t testing.TB, names ...string) (all []*bench.Opened) {
 	t.Helper()
-	tasks, err := bench.FindTasks(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := must.Get(bench.FindTasks(names))(t)
 	for i := range tasks {
-		o, err := tasks[i].Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(tasks[i].Open())(t)
 		all = append(all, o)
 	}
 	return all
@@ -59,18 +54,14 @@ func play(t testing.TB, dir string, tasks []*bench.Opened, entries ...bench.Entr
 	f, err := bench.Play(context.Background(), tasks, entries, bench.Options{
 		Dir: dir, Load: load, Program: program,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
 func text(t testing.TB, f *bench.File) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := f.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Write(&b))
 	return b.String()
 }
 
@@ -106,9 +97,7 @@ func TestTasksAreFrozen(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(path, append(text, '\n'), 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -117,10 +106,7 @@ func TestTasksAreFrozen(t *testing.T) {
 func TestTasksCoverTheField(t *testing.T) {
 	count := map[string]int{}
 	for _, task := range bench.Tasks() {
-		f, err := task.Facts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(task.Facts())(t)
 		count["told "+fmt.Sprint(f.Told)]++
 		count["restart "+f.Restart]++
 		count["data "+fmt.Sprint(f.Files != "")]++
@@ -138,9 +124,7 @@ func TestMissingTraces(t *testing.T) {
 	t.Setenv(scenario.SharedVariable, t.TempDir())
 	for _, task := range bench.Tasks() {
 		f, err := task.Facts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = task.Open()
 		missing, ok := errors.AsType[*bench.MissingError](err)
 		if ok != (f.Files != "") || ok && !strings.Contains(f.Files, missing.File) {
@@ -195,10 +179,7 @@ func TestPlayGoesOn(t *testing.T) {
 	play(t, dir, tasks, entry(bench.Reference), entry("fjf"))
 	var last bench.Progress
 	opts.Progress = func(p bench.Progress) { last = p }
-	f, err := bench.Play(context.Background(), tasks, entries, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(bench.Play(context.Background(), tasks, entries, opts))(t)
 	if last.Done != 48 || last.Of != 48 || last.Kept < 30 {
 		t.Errorf("%+v, want 48 cases, 30 or more of them kept", last)
 	}
@@ -226,10 +207,7 @@ func TestPlaySaysWhatWasTold(t *testing.T) {
 			t.Errorf("%s: told %+v, weights %q", row.Policy, told, row.Cells[0].Weights)
 		}
 	}
-	r, err := bench.Rank(f, taskOf(t, "power-turns-small-untold-v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(bench.Rank(f, taskOf(t, "power-turns-small-untold-v1")))(t)
 	for _, s := range r.Rows {
 		if (s.Rank == 0) != strings.Contains(s.Policy, "truth") {
 			t.Errorf("%s has rank %d", s.Policy, s.Rank)
@@ -239,10 +217,7 @@ func TestPlaySaysWhatWasTold(t *testing.T) {
 
 func taskOf(t testing.TB, names ...string) []bench.Task {
 	t.Helper()
-	tasks, err := bench.FindTasks(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := must.Get(bench.FindTasks(names))(t)
 	return tasks
 }
 
@@ -298,10 +273,7 @@ func TestPlayLeavesOutTheFailed(t *testing.T) {
 	if _, ok := errors.AsType[*eval.FailedError](err); !ok || !strings.Contains(err.Error(), "policy srsf: 12 of 12 cases failed") {
 		t.Fatalf("error %v, want one about srsf, which breaks", err)
 	}
-	r, err := bench.Rank(f, taskOf(t, "embedded-small-v1", "power-turns-small-untold-v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(bench.Rank(f, taskOf(t, "embedded-small-v1", "power-turns-small-untold-v1")))(t)
 	if len(r.Rows) != 2 || r.Rows[0].Policy != bench.Reference || r.Rows[1].Rank != 0 ||
 		r.Rows[1].Unranked != "played 1 of 2 tasks" {
 		t.Errorf("%+v, want the reference ranked and srsf not", r.Rows)

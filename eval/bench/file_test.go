@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/eval/bench"
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -28,10 +29,7 @@ func read(s string) (*bench.File, error) { return bench.Read(strings.NewReader(s
 
 func TestFilesAreReadAsWritten(t *testing.T) {
 	want := sample(t)
-	f, err := read(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(read(want))(t)
 	if got := text(t, f); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -101,10 +99,7 @@ func FuzzRead(f *testing.F) {
 // change returns the file after a replacement in its text.
 func change(t *testing.T, s, old, with string) *bench.File {
 	t.Helper()
-	f, err := read(strings.ReplaceAll(s, old, with))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(read(strings.ReplaceAll(s, old, with)))(t)
 	return f
 }
 
@@ -122,16 +117,12 @@ func TestJoin(t *testing.T) {
 	other := change(t, whole, `"played":"p"`, `"played":"q"`)
 	joined, err := bench.Join(bench.Named{Name: "a", File: same}, bench.Named{Name: "b", File: renamed},
 		bench.Named{Name: "c", File: same})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := policies(joined); !slices.Equal(got, []string{bench.Reference, "policy 0", "policy 1", "policy 2"}) {
 		t.Errorf("policies %q", got)
 	}
 	joined, err = bench.Join(bench.Named{Name: "a", File: same}, bench.Named{Name: "b.json", File: other})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []string{bench.Reference, "policy 0", "policy 0 (b.json)", "policy 1", "policy 1 (b.json)"}
 	if got := policies(joined); !slices.Equal(got, want) {
 		t.Errorf("policies %q, want %q", got, want)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/eval/bench"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -41,10 +42,7 @@ func drawn(r *rand.Rand, tasks []bench.Task, policies int, ratio func(policy int
 
 func rank(t testing.TB, f *bench.File, tasks []bench.Task) map[string]bench.Standing {
 	t.Helper()
-	r, err := bench.Rank(f, tasks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(bench.Rank(f, tasks))(t)
 	out := map[string]bench.Standing{}
 	for _, s := range r.Rows {
 		out[s.Policy] = s
@@ -95,10 +93,7 @@ func TestRankProperties(t *testing.T) {
 		f.Rows = append(f.Rows, last)
 		got := rank(t, f, tasks)
 		r.Shuffle(len(f.Rows), func(i, k int) { f.Rows[i], f.Rows[k] = f.Rows[k], f.Rows[i] })
-		again, err := bench.Rank(f, tasks)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		again := must.Get(bench.Rank(f, tasks))(rt)
 		for i, s := range again.Rows {
 			if was := got[s.Policy]; was.Rank != s.Rank || *was.Score != *s.Score {
 				rt.Errorf("%s: %+v in another order of rows, %+v before", s.Policy, s, was)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const usual = `{"policies":["fifo","srtf"],"servers":4,"gpus_per_server":8,"jobs":120,"load":1.2,"seed":1}`
@@ -20,9 +22,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: the same request gives another answer, error %v", policy, err)
 		}
 		var a Answer
-		if err := json.Unmarshal([]byte(text), &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &a))
 		if s := a.Schedules[0]; s.Policy != policy || s.MeanJCT <= 0 || s.Finished != 120 {
 			t.Errorf("%s: %+v", policy, s)
 		}

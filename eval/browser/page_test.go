@@ -7,15 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestThePageListsWhatIsAllowed checks that the form of docs/try.md lists the policies, and that its fields have the limits, that
 // a request may have.
 func TestThePageListsWhatIsAllowed(t *testing.T) {
-	text, err := os.ReadFile("../../docs/try.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/try.md"))(t)
 	for _, name := range []string{"first", "second"} {
 		list := regexp.MustCompile(`<select name="` + name + `">(.*)</select>`).FindStringSubmatch(string(text))
 		if list == nil {

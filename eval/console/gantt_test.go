@@ -17,14 +17,12 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func play(t rapid.TB, policy string, servers, gpus int, jobs []trace.Job) *sim.Log {
 	t.Helper()
-	s, err := baselines.New(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(baselines.New(policy))(t)
 	return simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(servers, gpus)}, Jobs: jobs}, s, 1)
 }
 
@@ -39,9 +37,7 @@ func job(name string, submit, work, workers, milli int) trace.Job {
 func drawn(t rapid.TB, o Options, logs ...*sim.Log) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Gantt(&b, o, logs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Gantt(&b, o, logs...))
 	return b.String()
 }
 

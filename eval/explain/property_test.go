@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // drawState draws a small busy cluster: servers of several types and pools, some of them failed, with or without limits of CPU
@@ -32,10 +33,7 @@ func drawState(t *rapid.T) *cluster.State {
 		spec.Quotas = []cluster.Quota{{Tenant: "t", GPUs: rapid.Int32Range(0, 8).Draw(t, "quota of t")}}
 	}
 	n := rapid.IntRange(1, 9).Draw(t, "jobs")
-	s, err := cluster.NewState(spec, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, n))(t)
 	for i, v := range spec.Servers {
 		id := cluster.ServerID(i)
 		switch rapid.IntRange(0, 7).Draw(t, "server state") {
@@ -60,9 +58,7 @@ func drawState(t *rapid.T) *cluster.State {
 		}
 		tx := s.Begin(nil)
 		if p, ok := s.BestFit(id, nil); ok {
-			if err := tx.Place(id, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, p))
 		}
 		tx.End()
 	}
@@ -138,10 +134,7 @@ func place(s *cluster.State, id cluster.JobID, alone bool) bool {
 func TestReasonsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		d, err := New(&s.View).Decision(context.Background(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(New(&s.View).Decision(context.Background(), nil))(t)
 		if len(d.Waiting) != len(s.Pending()) {
 			t.Fatalf("%d jobs are said to wait, want %d", len(d.Waiting), len(s.Pending()))
 		}

@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // snapshot parses a snapshot at 1000 s with the given servers, jobs and rules.
 func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	t.Helper()
 	text := fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`, servers, jobs, rules)
-	s, err := cluster.ReadSnapshot(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.ReadSnapshot(strings.NewReader(text)))(t)
 	return s
 }
 
@@ -124,10 +122,7 @@ func TestWhyAJobWaits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := snapshot(t, c.servers, c.jobs, c.rules)
-			d, err := New(&s.View).Decision(context.Background(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(New(&s.View).Decision(context.Background(), nil))(t)
 			if len(d.Waiting) != 1 {
 				t.Fatalf("%d jobs wait, want 1", len(d.Waiting))
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // piecesOn returns a placement of whole GPUs on one server.
@@ -35,14 +36,9 @@ func TestWhyAnOperation(t *testing.T) {
 		tx.Loan(3),
 		tx.Reclaim(3),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	d, err := f.Decision(context.Background(), tx.Ops())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(f.Decision(context.Background(), tx.Ops()))(t)
 	want := []struct {
 		code Code
 		text string
@@ -88,9 +84,7 @@ func TestWhyAnOperation(t *testing.T) {
 	// Decision returns an error for operations of another state.
 	other := snapshot(t, server("a", 4, ""), waits("x", 2, ""), "")
 	foreign := other.Begin(nil)
-	if err := foreign.Place(0, piecesOn(0, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, foreign.Place(0, piecesOn(0, 2)))
 	if _, err := f.Decision(context.Background(), foreign.Ops()); !errors.Is(err, cluster.ErrInfeasible) {
 		t.Errorf("operations of another state: %v", err)
 	}
@@ -103,10 +97,7 @@ func TestRoomCountsWhereGPUsAre(t *testing.T) {
 		runs("r", "a", 1, "")+","+runs("q", "b", 1, "")+","+runs("p", "c", 2, `, "tenant": "t"`)+","+
 			waits("j", 2, `, "tensor": 2`), "")
 	s.SetProgress(2, 100*time.Second, s.Now(), 2) // twice as fast: ends first
-	d, err := New(&s.View).Decision(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(New(&s.View).Decision(context.Background(), nil))(t)
 	if r := d.Waiting[0].Room; r == nil || r.Job != "p" || r.Wait != 30*time.Second || r.Before != 0 || r.Servers[0] != "c" {
 		t.Errorf("room %+v, want c in 30 s, when p ends", r)
 	}

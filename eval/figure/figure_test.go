@@ -22,6 +22,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 )
@@ -29,10 +30,7 @@ import (
 // play plays jobs with a baseline on servers of 4 GPUs.
 func play(t testing.TB, policy string, servers int, jobs []trace.Job) *sim.Log {
 	t.Helper()
-	sched, err := baselines.New(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sched := must.Get(baselines.New(policy))(t)
 	return playWith(t, sched, sim.Config{Cluster: cluster.Uniform(servers, 4)}, jobs)
 }
 
@@ -69,9 +67,7 @@ func all(t testing.TB) map[string]*Figure {
 	inf := eval.Number(math.Inf(1))
 	figures := map[string]*Figure{}
 	keep := func(name string, f *Figure, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		figures[name] = f
 	}
 	f, err := CDF([]Line{
@@ -91,9 +87,7 @@ func all(t testing.TB) map[string]*Figure {
 func write(t testing.TB, f *Figure, format string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := f.Write(&b, format); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Write(&b, format))
 	return b.Bytes()
 }
 
@@ -154,10 +148,7 @@ func TestSVGsNameThemselvesAndTheirFonts(t *testing.T) {
 
 func TestPNGsHaveTwoPixelsForEachOfAScreen(t *testing.T) {
 	for name, f := range all(t) {
-		img, err := png.Decode(bytes.NewReader(write(t, f, "png")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := must.Get(png.Decode(bytes.NewReader(write(t, f, "png"))))(t)
 		want := image.Pt(int(math.Round(float64(f.width/vg.Inch)*192)), int(math.Round(float64(f.height/vg.Inch)*192)))
 		if img.Bounds().Size() != want {
 			t.Errorf("%s is of %v pixels, want %v", name, img.Bounds().Size(), want)
@@ -185,10 +176,7 @@ func inked(img image.Image) float64 {
 }
 
 func TestUnknownFormatsAreRefused(t *testing.T) {
-	f, err := CDF([]Line{{Name: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(CDF([]Line{{Name: "a"}}))(t)
 	want := `write figure: format "gif", want one of svg, png, pdf`
 	if err := f.Write(io.Discard, "gif"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -241,9 +229,7 @@ func TestNoDataPanics(t *testing.T) {
 		}
 		for _, format := range Formats() {
 			var b bytes.Buffer
-			if err := f.Write(&b, format); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Write(&b, format))
 			if format == "svg" && xml.Unmarshal(b.Bytes(), new(struct{})) != nil {
 				t.Fatalf("no XML: %q", b.Bytes())
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -120,10 +121,7 @@ func TestServersOnLoanAndOutOfOrderAreTold(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%d areas %+v, want %d", len(got), got, len(want))
 	}
-	f, err := Gantt(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Gantt(log))(t)
 	_, texts := elements(t, write(t, f, "svg"))
 	for _, name := range []string{"serving inference", "on loan", "out of order", "script", "server"} {
 		if !slices.Contains(texts, name) {
@@ -135,10 +133,7 @@ func TestServersOnLoanAndOutOfOrderAreTold(t *testing.T) {
 // TestLargeSchedulesStaySmall checks that two schedules of 5,000 jobs consist of paths, one per colour, in less than 3 MB.
 func TestLargeSchedulesStaySmall(t *testing.T) {
 	jobs := manyJobs(5000)
-	f, err := Gantt(play(t, "fifo", 3, jobs), play(t, "sjfskip", 3, jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Gantt(play(t, "fifo", 3, jobs), play(t, "sjfskip", 3, jobs)))(t)
 	svg := write(t, f, "svg")
 	count, _ := elements(t, svg)
 	if len(svg) > 3_000_000 || count["path"] > 200 || count["path"] < 2*len(jobColours()) {
@@ -151,10 +146,7 @@ func TestLargeSchedulesStaySmall(t *testing.T) {
 
 func TestOneShortJobIsDrawn(t *testing.T) {
 	for _, milli := range []int32{1, cluster.WholeGPU} {
-		f, err := Gantt(play(t, "fifo", 1, []trace.Job{job("", 0, 1, 1, milli)}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Gantt(play(t, "fifo", 1, []trace.Job{job("", 0, 1, 1, milli)})))(t)
 		for _, format := range Formats() {
 			if b := write(t, f, format); bytes.Contains(b, []byte("NaN")) {
 				t.Errorf("%s holds a coordinate that is no number", format)

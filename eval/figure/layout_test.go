@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -31,9 +32,7 @@ func TestNamesFit(t *testing.T) {
 	curves, err2 := Curves("mean JCT", lines, nil)
 	differences, err3 := Differences(names, make([]eval.Difference, len(names)), "s")
 	for i, f := range []*Figure{cdf, curves, differences} {
-		if err := []error{err1, err2, err3}[i]; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, []error{err1, err2, err3}[i])
 		var c recorder.Canvas
 		f.draw(sheet{draw.NewCanvas(&c, f.width, f.height)})
 		seen := 0
@@ -96,9 +95,7 @@ func TestOnlySeparableDifferencesAreFilled(t *testing.T) {
 		{Mean: -5, Lo: -8, Hi: -2}, {Mean: -6, Lo: -9, Hi: -1}, {Mean: 4, Lo: 1, Hi: 7},
 		{Mean: 1, Lo: -2, Hi: 4}, {Mean: 3, Lo: -inf, Hi: inf},
 	}, "%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	svg := string(write(t, f, "svg"))
 	if n := strings.Count(svg, "fill:#0072B2"); n != 3 {
 		t.Errorf("%d marks are filled, want 3", n)
@@ -128,10 +125,7 @@ func TestCurvesLeaveOutWhatNoEyeSees(t *testing.T) {
 	for i := range 100_000 {
 		l.X, l.Y = append(l.X, float64(i+1)), append(l.Y, float64(i+1)/100_000)
 	}
-	f, err := CDF([]Line{l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(CDF([]Line{l}))(t)
 	svg := string(write(t, f, "svg"))
 	if len(svg) > 60_000 {
 		t.Errorf("%d bytes for a smooth curve", len(svg))

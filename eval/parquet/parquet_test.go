@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestRowsAreThoseOfTheJSON checks that a Parquet reader gets the same values as a reader of the JSON lines.
@@ -24,9 +25,7 @@ func TestRowsAreThoseOfTheJSON(t *testing.T) {
 	}
 	var file, again bytes.Buffer
 	for _, w := range []*bytes.Buffer{&file, &again} {
-		if err := Write(w, results); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(w, results))
 	}
 	if !bytes.Equal(file.Bytes(), again.Bytes()) {
 		t.Error("equal results gave other bytes")
@@ -40,14 +39,9 @@ func TestRowsAreThoseOfTheJSON(t *testing.T) {
 		t.Fatalf("%d rows, want %d", n, len(results))
 	}
 	for i := range results {
-		text, err := json.Marshal(&results[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(&results[i]))(t)
 		var want map[string]any
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &want))
 		got := map[string][]parquet.Value{}
 		for _, v := range rows[i] {
 			name := columns[v.Column()][0]

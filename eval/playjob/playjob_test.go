@@ -6,14 +6,12 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval/playjob"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // example returns a job with every field set, and its scenario.
 func example(t testing.TB) (*playjob.Job, []*scenario.Scenario) {
-	s, err := scenario.Load("embedded-small-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(scenario.Load("embedded-small-v1"))(t)
 	return &playjob.Job{
 		Split: "test", Policies: []string{"fifo", "mine"}, Baseline: "srtf", Overlap: true,
 		Suites: []playjob.Suite{{Scenario: s.Name, Digest: "0f", Windows: []int{3}, Seeds: []uint64{1, 2}}},
@@ -23,14 +21,9 @@ func example(t testing.TB) (*playjob.Job, []*scenario.Scenario) {
 
 func TestParseReadsWhatTextWrites(t *testing.T) {
 	want, scenarios := example(t)
-	text, err := want.Text(scenarios)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(want.Text(scenarios))(t)
 	got, read, err := playjob.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !reflect.DeepEqual(got, want) || len(read) != 1 || read[0].Name != scenarios[0].Name {
 		t.Errorf("%+v with %d scenarios, want %+v with one", got, len(read), want)
 	}
@@ -39,10 +32,7 @@ func TestParseReadsWhatTextWrites(t *testing.T) {
 // FuzzParse checks that no job makes a worker panic, and that an accepted job has a scenario for each suite.
 func FuzzParse(f *testing.F) {
 	j, scenarios := example(f)
-	text, err := j.Text(scenarios)
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := must.Get(j.Text(scenarios))(f)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j, scenarios, err := playjob.Parse(text)

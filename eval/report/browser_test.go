@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/needs"
 )
 
@@ -71,9 +72,7 @@ func start(tb testing.TB) *browser {
 		cancel()
 	})
 	b := &browser{tb: tb, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.listen); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, chromedp.Listen(ctx, b.listen))
 	b.do(call(network.Enable, network.EnableParams{}), call(log.Enable, cdp.Empty{}))
 	return b
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval/report"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func job(name string, workers int32, submit, work time.Duration) trace.Job {
@@ -24,10 +25,7 @@ func job(name string, workers int32, submit, work time.Duration) trace.Job {
 
 func schedule(t rapid.TB, policy string, jobs []trace.Job) *sim.Log {
 	t.Helper()
-	sched, err := baselines.New(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sched := must.Get(baselines.New(policy))(t)
 	return simtest.Play(t, &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: jobs}, sched, 1)
 }
 
@@ -37,10 +35,7 @@ func TestWhereSchedulesPart(t *testing.T) {
 	jobs := []trace.Job{
 		job("first", 8, 0, 60*time.Second), job("long", 6, 10*time.Second, time.Hour), job("short", 4, 20*time.Second, time.Minute),
 	}
-	got, err := report.Differ(schedule(t, "fifo", jobs), schedule(t, "sjfskip", jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(report.Differ(schedule(t, "fifo", jobs), schedule(t, "sjfskip", jobs)))(t)
 	if got.At != time.Minute || got.Job != "long" {
 		t.Errorf("at %v about %s, want 1m0s about long", got.At, got.Job)
 	}
@@ -56,10 +51,7 @@ func TestWhereSchedulesPart(t *testing.T) {
 // TestWhereOneDoesNothing checks a difference in which one policy preempts a job and the other does nothing.
 func TestWhereOneDoesNothing(t *testing.T) {
 	jobs := []trace.Job{job("long", 8, 0, time.Hour), job("short", 4, 10*time.Second, time.Minute)}
-	got, err := report.Differ(schedule(t, "sjfskip", jobs), schedule(t, "srtf", jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(report.Differ(schedule(t, "sjfskip", jobs), schedule(t, "srtf", jobs)))(t)
 	want := []string{"srtf: stop long", "sjfskip: nothing more at that instant"}
 	if diff := cmp.Diff(want, got.What); diff != "" || got.At != 10*time.Second {
 		t.Errorf("at %v, what (-want +got):\n%s", got.At, diff)
@@ -82,10 +74,7 @@ func TestDifferFindsTheFirst(t *testing.T) {
 		if d, err := report.Differ(a, a); d != nil || err != nil {
 			t.Fatalf("a schedule differs from itself: %+v, %v", d, err)
 		}
-		d, err := report.Differ(a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(report.Differ(a, b))(t)
 		i, differ := sim.FirstDifference(a, b)
 		if differ != (d != nil) {
 			t.Fatalf("record %d differs %v, found %+v", i, differ, d)

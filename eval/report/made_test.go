@@ -14,19 +14,14 @@ import (
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // generated returns an episode of generated jobs on a cluster with the given load.
 func generated(tb testing.TB, jobs, servers int, load float64, seed uint64) sim.Episode {
 	tb.Helper()
-	params, err := trace.Default().WithLoad(load, 8*servers)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	w, err := trace.Generate(params, jobs, seed)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	params := must.Get(trace.Default().WithLoad(load, 8*servers))(tb)
+	w := must.Get(trace.Generate(params, jobs, seed))(tb)
 	for i := range w.Jobs {
 		w.Jobs[i].Estimate = w.Jobs[i].Work
 		w.Jobs[i].Workers = min(w.Jobs[i].Workers, int32(8*servers))
@@ -39,10 +34,7 @@ func generated(tb testing.TB, jobs, servers int, load float64, seed uint64) sim.
 // play plays an episode with a baseline.
 func play(tb testing.TB, e sim.Episode, policy string) *sim.Log {
 	tb.Helper()
-	sched, err := baselines.New(policy)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	sched := must.Get(baselines.New(policy))(tb)
 	return simtest.Play(tb, &e, sched, 1)
 }
 
@@ -87,10 +79,7 @@ func section(tb testing.TB, name string, windows, jobs, servers int, policies ..
 
 func (s *Section) compare(tb testing.TB, baseline string) {
 	tb.Helper()
-	c, err := eval.Compare(s.Results, baseline)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := must.Get(eval.Compare(s.Results, baseline))(tb)
 	s.Comparison, s.Shown = c, s.Results[0].Case
 }
 
@@ -101,10 +90,7 @@ var failing = []string{"failures.server_between=48h", "failures.server_repair=4h
 func builtin(tb testing.TB, name string, overrides []string, policies ...string) Section {
 	tb.Helper()
 	src := scenariotest.Open(tb, name, overrides...)
-	e, err := src.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	e := must.Get(src.Episode(scenario.Test, 0, 1))(tb)
 	s := Section{Scenario: src.Scenario()}
 	for _, policy := range policies {
 		log := play(tb, e.Episode, policy)

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // unpacked is a pack as read by the documented format alone.
@@ -27,19 +28,11 @@ type unpacked struct {
 
 func unpack(tb testing.TB, text string) unpacked {
 	tb.Helper()
-	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader([]byte(text))))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader([]byte(text)))))(tb)
+	b := must.Get(io.ReadAll(z))(tb)
 	n := binary.LittleEndian.Uint32(b)
 	u := unpacked{head: head{pack: &pack{}}, numbers: map[string][]uint32{}, texts: map[string][]string{}}
-	if err := json.Unmarshal(b[4:4+n], &u.head); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, json.Unmarshal(b[4:4+n], &u.head))
 	b = b[4+n:]
 	for _, c := range u.head.Columns {
 		if c.Width == 0 {
@@ -76,10 +69,7 @@ func TestPackHoldsTheSchedules(t *testing.T) {
 		{"shares of GPUs", []*sim.Log{shares(t)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, err := packSchedules(c.logs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(packSchedules(c.logs))(t)
 			u := unpack(t, text)
 			for i, j := range c.logs[0].Jobs {
 				if got := u.texts["jobs.name"][i]; got != j.Name {
@@ -200,10 +190,7 @@ func shares(tb testing.TB) *sim.Log {
 func TestTimesBeyond32BitsTakeACoarserTick(t *testing.T) {
 	log := shares(t)
 	log.Jobs[0].Work = 100 * 365 * 24 * time.Hour
-	text, err := packSchedules([]*sim.Log{log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(packSchedules([]*sim.Log{log}))(t)
 	u := unpack(t, text)
 	if got, want := float64(u.numbers["jobs.work"][0])*u.head.Tick, log.Jobs[0].Work.Seconds(); u.head.Tick != 1 || got != want {
 		t.Errorf("%v s in ticks of %v s, want %v in ticks of 1", got, u.head.Tick, want)
@@ -235,10 +222,7 @@ func TestPackKeepsNumbers(t *testing.T) {
 	for i, c := range columns {
 		p.numbers(string(rune('a'+i)), c)
 	}
-	text, err := p.encode(&p.head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(p.encode(&p.head))(t)
 	u := unpack(t, text)
 	for i, c := range columns {
 		if got := u.numbers[string(rune('a'+i))]; !slices.Equal(got, c) {
@@ -258,10 +242,7 @@ func TestPackHoldsTheStatesOfServers(t *testing.T) {
 		record(3, sim.Reclaim, 0, 0), record(4, sim.Seize, 1, 0), record(5, sim.Repair, 0, 1), record(6, sim.Loan, 0, 0),
 		record(9, sim.End, 0, 0),
 	}}
-	text, err := packSchedules([]*sim.Log{log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(packSchedules([]*sim.Log{log}))(t)
 	u := unpack(t, text)
 	for name, want := range map[string][]uint32{
 		"0.loan.server": {0, 1, 0}, "0.loan.from": {1000, 1000, 6000}, "0.loan.to": {3000, 4000, 9000},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
@@ -43,9 +44,7 @@ func generatedReport(tb testing.TB, windows, jobs int) *Report {
 func write(tb testing.TB, r *Report) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, r.Write(&b))
 	return b.Bytes()
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestBest(t *testing.T) {
@@ -47,9 +49,7 @@ func TestDraw(t *testing.T) {
 		t.Errorf("waiting is right in %d of 400", waits)
 	}
 	var b bytes.Buffer
-	if err := WriteCSV(&b, all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteCSV(&b, all))
 	rows, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(rows) != 1+3*400 || rows[5][1] != "2" || rows[5][2] != "86460" {
 		t.Errorf("%d rows, error %v", len(rows), err)

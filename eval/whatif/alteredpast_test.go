@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
@@ -27,10 +28,7 @@ func pastOf(t *testing.T, name string) (*sim.Log, *policy.Policy) {
 func playedBy(t *testing.T, p *policy.Policy) *sim.Log {
 	t.Helper()
 	e := scenariotest.Episode(t, "embedded-small-v1", "window.arrivals=120", "cluster.servers=3")
-	sched, err := p.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sched := must.Get(p.New())(t)
 	return simtest.Play(t, &e.Episode, sched, 1)
 }
 
@@ -61,10 +59,7 @@ func TestPastWithoutAChange(t *testing.T) {
 				continue
 			}
 			job := d.Starts[0]
-			past, err := whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Leave: job}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			past := must.Get(whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Leave: job}, 1))(t)
 			if i, differs := sim.FirstDifference(log, past.Same); differs {
 				t.Errorf("%s, decision %d as it was: record %d differs", name, d.Number, i)
 			}
@@ -88,10 +83,7 @@ func TestPastWithoutAChange(t *testing.T) {
 // TestPastStartsAnotherJob checks that a waiting job can take the place of one that the log starts.
 func TestPastStartsAnotherJob(t *testing.T) {
 	log, p := pastOf(t, "sjfskip")
-	all, err := whatif.Decisions(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(whatif.Decisions(log))(t)
 	tried := 0
 	for _, d := range all {
 		for _, later := range all {
@@ -120,30 +112,19 @@ func TestPastStartsAnotherJob(t *testing.T) {
 // TestPastTakesAnotherCandidate checks that the candidate of the given number is carried out.
 func TestPastTakesAnotherCandidate(t *testing.T) {
 	log, _ := pastOf(t, "sjfskip")
-	team, err := agents.NewPolicy("team", agents.DefaultSize(), 8, "sjfskip", rng.Stream(1, "past"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	team := must.Get(agents.NewPolicy("team", agents.DefaultSize(), 8, "sjfskip", rng.Stream(1, "past")))(t)
 	p := &policy.Policy{Name: "team", Learned: team, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil }}
-	all, err := whatif.Decisions(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(whatif.Decisions(log))(t)
 	taken := 0
 	for _, d := range all {
-		choices, err := whatif.Choices(log, p, d.Number, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		choices := must.Get(whatif.Choices(log, p, d.Number, 1))(t)
 		if len(choices) == 0 || taken == 3 {
 			continue
 		}
 		taken++
 		most := len(choices[0].Candidates)
 		past, err := whatif.Alter(t.Context(), log, p, whatif.Alteration{Decision: d.Number, Candidate: most}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		c := choices[0].Candidates[most-1]
 		starts := strings.HasPrefix(c.Does, "start ") && !strings.HasPrefix(c.Does, "start nobody")
 		if starts && !strings.Contains(past.Instead, c.Does) || !starts && past.Instead == d.Does {
@@ -167,10 +148,7 @@ func TestFirstDeparture(t *testing.T) {
 			Name: "team", Window: 8, Prior: "sjfskip", Wide: agents.Wide{Items: 8}, Margin: margin, Size: agents.DefaultSize(),
 		}, "departure")
 		p := &policy.Policy{Name: "team", Learned: team, New: func() (cluster.Scheduler, error) { return agents.NewTeam(team), nil }}
-		d, err := whatif.FirstDeparture(playedBy(t, p), p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(whatif.FirstDeparture(playedBy(t, p), p, 1))(t)
 		return d
 	}
 	d := at(0)

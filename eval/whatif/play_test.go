@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -19,10 +20,7 @@ import (
 func snapshot(t *testing.T, servers, jobs, rules string) *cluster.State {
 	t.Helper()
 	text := fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`, servers, jobs, rules)
-	s, err := cluster.ReadSnapshot(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.ReadSnapshot(strings.NewReader(text)))(t)
 	return s
 }
 
@@ -64,10 +62,7 @@ func named(name string) policy.Policy {
 
 func play(t *testing.T, s *cluster.State, policy string, c Change, o Options) *Outcome {
 	t.Helper()
-	out, err := Play(t.Context(), &s.View, named(policy), c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Play(t.Context(), &s.View, named(policy), c, o))(t)
 	return out
 }
 
@@ -237,10 +232,7 @@ func TestPhysicsSaysHowFast(t *testing.T) {
 		"placement": [{"server": "a", "workers": 1, "gpus": [0]}, {"server": "b", "workers": 1, "gpus": [1]}]}`
 	s := snapshot(t, server("a", 2, "")+","+server("b", 2, ""), spread, "")
 	for physic, want := range map[string]string{"ideal": "x 0-60", "inter-server(0.5)": "x 0-75"} {
-		model, err := physics.Parse(physic)
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := must.Get(physics.Parse(physic))(t)
 		if got := tell(play(t, s, "fifo", Change{}, Options{Physics: model})); got != want {
 			t.Errorf("%s: %s, want %s", physic, got, want)
 		}
@@ -301,9 +293,7 @@ func TestResultsReadWell(t *testing.T) {
 	o := Options{Assume: time.Minute}
 	r := Compare(s.Now(), play(t, s, "fifo", Change{}, o), play(t, s, "sjf", Change{Add: []Servers{{1, 1, ""}}}, o))
 	var text bytes.Buffer
-	if err := r.WriteText(&text, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.WriteText(&text, 1))
 	for _, want := range []string{
 		"5 jobs at 16m40s, played to the end", "no estimate, and the one assumed is taken (d)", "outlived the estimate",
 		"fifo, as it is  sjf, 1 server more  difference", "jobs that never finish", "means are over the 4 jobs that finish in both",
@@ -314,10 +304,7 @@ func TestResultsReadWell(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(r))(t)
 	for _, key := range []string{"now_s", "jobs", "compared", "base", "change", "difference", "effects", "assumed", "mean_wait_s",
 		"mean_jct_s", "makespan_s", "gpu_utilisation", "gpu_hours", "preemptions", "migrations", "resizes", "interruptions",
 		"unfinished",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -35,10 +36,7 @@ func drawState(t *rapid.T) *cluster.State {
 		spec.Quotas = []cluster.Quota{{Tenant: "t", GPUs: rapid.Int32Range(0, 5).Draw(t, "quota of t")}}
 	}
 	n := rapid.IntRange(0, 8).Draw(t, "jobs")
-	s, err := cluster.NewState(spec, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, n))(t)
 	for i, v := range spec.Servers {
 		id := cluster.ServerID(i)
 		switch rapid.IntRange(0, 9).Draw(t, "server state") {
@@ -74,9 +72,7 @@ func drawState(t *rapid.T) *cluster.State {
 		s.Submit(id, j)
 		tx := s.Begin(nil)
 		if p, ok := s.BestFit(id, nil); ok && rapid.Bool().Draw(t, "runs") {
-			if err := tx.Place(id, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, p))
 		}
 		tx.End()
 	}
@@ -92,14 +88,9 @@ func TestNoChangeIsNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		var before, after bytes.Buffer
-		if err := s.WriteSnapshot(&before); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.WriteSnapshot(&before))
 		policy := named(drawn.Draw(t, "policy"))
-		model, err := physics.Parse(rapid.SampledFrom([]string{"ideal", "inter-server(0.5)"}).Draw(t, "physics"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := must.Get(physics.Parse(rapid.SampledFrom([]string{"ideal", "inter-server(0.5)"}).Draw(t, "physics")))(t)
 		o := Options{
 			Assume: time.Hour, Physics: model, Most: 20000,
 			Restart: time.Duration(rapid.IntRange(0, 60).Draw(t, "restart")) * time.Second,
@@ -107,14 +98,8 @@ func TestNoChangeIsNoDifference(t *testing.T) {
 		var texts []string
 		var plays []*Outcome
 		for range 2 {
-			out, err := Play(t.Context(), &s.View, policy, Change{}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := json.Marshal(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(Play(t.Context(), &s.View, policy, Change{}, o))(t)
+			b := must.Get(json.Marshal(out))(t)
 			plays, texts = append(plays, out), append(texts, string(b))
 			check(t, s, out)
 		}
@@ -130,9 +115,7 @@ func TestNoChangeIsNoDifference(t *testing.T) {
 				t.Fatalf("effect %+v without a change", e)
 			}
 		}
-		if err := s.WriteSnapshot(&after); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.WriteSnapshot(&after))
 		if before.String() != after.String() {
 			t.Fatalf("the snapshot has changed:\n%s\n%s", before.String(), after.String())
 		}
@@ -173,10 +156,7 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 			}
 		}
 		policy := named(rapid.SampledFrom([]string{"fifo", "sjf", "sjfskip", "sjfhold", "srtf", "fjf", "las"}).Draw(t, "policy"))
-		out, err := Play(t.Context(), &s.View, policy, Change{}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Play(t.Context(), &s.View, policy, Change{}, Options{}))(t)
 		var played, asked []string
 		for i := range out.Jobs {
 			if j := &out.Jobs[i]; j.Never == neverFits {
@@ -193,17 +173,10 @@ func TestPlaysBeginAsThePolicyDecides(t *testing.T) {
 				t.Skip("a job asks for fewer workers")
 			}
 		}
-		sched, err := policy.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := sched.Reset(0); err != nil {
-			t.Fatal(err)
-		}
+		sched := must.Get(policy.New())(t)
+		must.Do(t, sched.Reset(0))
 		tx := s.Begin(s.Introduce())
-		if err := sched.Schedule(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sched.Schedule(tx))
 		for i := range s.Jobs() {
 			if id := cluster.JobID(i); s.Phase(id) == cluster.Running {
 				asked = append(asked, s.Spec(id).Name)
@@ -226,9 +199,7 @@ func TestPlaysBeginWithTheSnapshotAsItIs(t *testing.T) {
 		eyes := &spy{}
 		out, err := Play(t.Context(), &s.View, policy.Policy{Name: "spy", New: func() (cluster.Scheduler, error) { return eyes, nil }}, change,
 			Options{Assume: time.Hour, Most: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := range out.Jobs {
 			id := out.Jobs[i].ID
 			if got, want := eyes.saw[id], describe(&s.View, id); out.Jobs[i].Never != neverFits && got != want {
@@ -299,8 +270,6 @@ func FuzzWhatIf(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := Compare(s.Now(), base, other).WriteText(new(bytes.Buffer), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Compare(s.Now(), base, other).WriteText(new(bytes.Buffer), -1))
 	})
 }

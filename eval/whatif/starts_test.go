@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -65,10 +66,7 @@ func TestStarts(t *testing.T) {
 		learner.Ended(&cluster.JobSpec{User: "ada", Workers: 1}, 300*time.Second+time.Duration(i%7)*time.Second)
 	}
 	ask := func() []Start {
-		all, err := new(Forecaster).Starts(t.Context(), &s.View, named("fifo"), learner, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(new(Forecaster).Starts(t.Context(), &s.View, named("fifo"), learner, nil))(t)
 		return all
 	}
 	all := ask()
@@ -163,9 +161,7 @@ func TestForecastsAreCorrected(t *testing.T) {
 		}
 		started := waiting(t, fmt.Sprint(i), now+waited)
 		tx := started.Begin(nil)
-		if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, cluster.Placement{{Server: 0, Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}))
 		tx.End()
 		c.correct(&started.View, nil)
 	}
@@ -177,10 +173,7 @@ func TestForecastsAreCorrected(t *testing.T) {
 // waiting returns a state with one job that waits.
 func waiting(t *testing.T, name string, now time.Duration) *cluster.State {
 	t.Helper()
-	s, err := cluster.NewState(cluster.Uniform(1, 1), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1, 1), 1))(t)
 	s.Advance(now)
 	s.Submit(0, &cluster.JobSpec{Name: name, Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Submit: now})
 	return s
