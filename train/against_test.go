@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -33,17 +34,9 @@ func (r *run) jct(t *testing.T, src *scenario.Source, e *scenario.Episode, name 
 	if name == ownPrior {
 		name = r.policy.Prior
 	}
-	s, err := r.baseline(src, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Run(t.Context(), s, 0); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.baseline(src, name))(t)
+	run := must.Get(e.New())(t)
+	must.Do(t, run.Run(t.Context(), s, 0))
 	return eval.Measure(run.Log()).SumJCT / 3600
 }
 
@@ -51,10 +44,7 @@ func (r *run) jct(t *testing.T, src *scenario.Source, e *scenario.Episode, name 
 func TestAgainstIsWhatRivalsCost(t *testing.T) {
 	cfg, opt := opposed(t)
 	cfg.Windows, cfg.Expert, opt.Dir = 1, 0, t.TempDir()
-	r, err := start(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(start(t.Context(), cfg, opt))(t)
 	defer r.close()
 	names := strings.Split(cfg.Against, ",")
 	check := func(what string, got map[string]float64, best, team float64, costs []float64) {
@@ -78,9 +68,7 @@ func TestAgainstIsWhatRivalsCost(t *testing.T) {
 		pick := rng.Stream(cfg.Seed, "train", "windows", strconv.Itoa(update))
 		e, err := src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)),
 			rng.Derive(cfg.Seed, "train", "episode", strconv.Itoa(update), "0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var costs []float64
 		for _, name := range names {
 			costs = append(costs, r.jct(t, src, &e, name))
@@ -95,17 +83,12 @@ func TestAgainstIsWhatRivalsCost(t *testing.T) {
 		t.Errorf("only %v were the best of a window: the test says little", leaders)
 	}
 	m := &Metrics{}
-	if err := r.validate(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.validate(t.Context(), m))
 	for i, name := range names { // the untrained team decides as its prior
 		want := 0.0
 		for k := range r.windows {
 			x := &r.windows[k]
-			e, err := x.source.Episode(scenario.Validation, x.window, cfg.Seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must.Get(x.source.Episode(scenario.Validation, x.window, cfg.Seed))(t)
 			want += r.jct(t, x.source, &e, ownPrior) / r.jct(t, x.source, &e, name) / float64(len(r.windows))
 		}
 		if got := m.ValidationAgainst[name]; math.Abs(got-want) > 1e-9 || m.ValidationBest < got {

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -30,18 +31,10 @@ func TestLabelsAlongATeamAddUp(t *testing.T) {
 				}
 			}
 			episode := sim.Episode{Config: x.rules, Jobs: x.jobs(60, seed)}
-			g, err := newPlayer(p, episode, flow(memory), 1, draw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(newPlayer(p, episode, flow(memory), 1, draw))(t)
 			g.team.Explore(nil, 1)
-			if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-			c, err := flow(memory).follow(agents.NewPrior(&p.Setting), episode)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
+			c := must.Get(flow(memory).follow(agents.NewPrior(&p.Setting), episode))(t)
 			saved, once, departed := 0.0, 0.0, 0
 			for i, s := range g.out.samples {
 				usual := s.Usual()
@@ -118,30 +111,17 @@ func TestLabelsAlongATeam(t *testing.T) {
 func TestTheTeamActsGreedilyAlongItself(t *testing.T) {
 	from, cfg, opt := taught(t)
 	cfg.Along, cfg.Label, cfg.LabelSeed = alongTeam, 0.01, 5
-	r, err := start(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(start(t.Context(), cfg, opt))(t)
 	defer r.close()
 	for _, n := range []int{1, 3} {
-		g, err := r.labels.player(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(r.labels.player(n))(t)
+		must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 		name := r.labels.name(n)
 		draw := rng.Stream(cfg.LabelSeed, "train", "labels", name)
 		e, err := r.sources[0].Episode(scenario.Train, draw.IntN(r.sources[0].Count(scenario.Train)),
 			rng.Derive(cfg.LabelSeed, "train", "labels", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := r.goal.follow(agents.NewTeam(from.Policy), e.Episode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		want := must.Get(r.goal.follow(agents.NewTeam(from.Policy), e.Episode))(t)
 		if got := g.out.curve.total; got != want.total {
 			t.Errorf("window %d costs %v job-hours while it is labelled, want %v", n, got, want.total)
 		}
@@ -152,15 +132,9 @@ func TestTheTeamActsGreedilyAlongItself(t *testing.T) {
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	names, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(dir, "*", "*.safetensors")))(t)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		all[name] = string(text)
 	}
 	return all

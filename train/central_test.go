@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestRateIsTheNumberOfJobs(t *testing.T) {
@@ -62,18 +63,11 @@ func TestExplained(t *testing.T) {
 func watchedBy(tb testing.TB, p *agents.Policy, episode sim.Episode, draw *rand.Rand) window {
 	tb.Helper()
 	goal := flow(2 * time.Hour)
-	g, err := newPlayer(p, episode, goal, -1, draw)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	g := must.Get(newPlayer(p, episode, goal, -1, draw))(tb)
 	g.learned = true
-	if err := playAll(tb.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, playAll(tb.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 	w := window{group: []*rollout{g.out}}
-	if w.prior, err = goal.follow(agents.NewPrior(&p.Setting), episode); err != nil {
-		tb.Fatal(err)
-	}
+	w.prior = must.Get(goal.follow(agents.NewPrior(&p.Setting), episode))(tb)
 	return w
 }
 
@@ -82,10 +76,7 @@ func TestLearnedCriticNeedsNoForks(t *testing.T) {
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, 5)}
 	w := watchedBy(t, p, episode, rand.New(rand.NewPCG(1, 1)))
 	got := w.group[0]
-	want, err := play(p, episode, flow(2*time.Hour), -1, rand.New(rand.NewPCG(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(play(p, episode, flow(2*time.Hour), -1, rand.New(rand.NewPCG(1, 1))))(t)
 	if !slices.Equal(got.curve.togo, want.curve.togo) || len(got.steps) != len(want.steps) || len(got.rates) != len(got.steps) ||
 		want.rates != nil {
 		t.Fatal("an episode without forks differs from one with forks")
@@ -110,10 +101,7 @@ func critical(tb testing.TB, p *agents.Policy, workers int) *central {
 	tb.Helper()
 	cfg := DefaultConfig()
 	cfg.Critic, cfg.Window, cfg.Choices = learnedCritic, 12, 200
-	c, err := newCentral(&cfg, p, 4, workers)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := must.Get(newCentral(&cfg, p, 4, workers))(tb)
 	tb.Cleanup(c.close)
 	return c
 }
@@ -125,9 +113,7 @@ func TestCriticOfThePriorExpectsNothing(t *testing.T) {
 	for seed := range uint64(3) {
 		episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, seed)}
 		windows, m := []window{watchedBy(t, p, episode, nil)}, Metrics{}
-		if err := c.judge(windows, rand.New(rand.NewPCG(seed, 1)), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.judge(windows, rand.New(rand.NewPCG(seed, 1)), &m))
 		g := windows[0].group[0]
 		g.judge(2*time.Hour, 20*time.Minute)
 		for i, s := range g.samples {
@@ -153,9 +139,7 @@ func TestCriticLearns(t *testing.T) {
 		var ev, loss []float64
 		for range 30 {
 			var m Metrics
-			if err := c.judge(windows, draw, &m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.judge(windows, draw, &m))
 			ev, loss = append(ev, *m.Explained), append(loss, *m.CriticLoss)
 		}
 		if ev[0] != 0 || ev[29] < 0.5 || loss[29] > loss[0]*2/3 {
@@ -194,25 +178,16 @@ func TestLearnedCriticResumes(t *testing.T) {
 	sameWeights(t, mustRun(t, cfg, half), want)
 	same(t, half.Dir, opt.Dir)
 
-	all, err := ReadMetrics(opt.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(ReadMetrics(opt.Dir))(t)
 	for i, m := range all {
 		if ppo := i >= cfg.Expert; (m.Explained != nil) != ppo || (m.CriticLoss != nil) != ppo {
 			t.Errorf("update %d by PPO (%v) tells %v and %v of the critic", i+1, ppo, m.Explained, m.CriticLoss)
 		}
 	}
-	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{}))(t)
 	moments := map[int][]float32{}
 	for _, step := range []int{2, 4, 6} {
-		c, err := store.Load(step)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(store.Load(step))(t)
 		i := slices.IndexFunc(c.Tensors, func(t checkpoints.Tensor) bool { return t.Name == "critic.adam.m" })
 		moments[step] = c.Tensors[i].Data.([]float32)
 	}
@@ -220,13 +195,9 @@ func TestLearnedCriticResumes(t *testing.T) {
 		t.Error("the critic's moments did not move: the comparison says nothing")
 	}
 	p, _, err := Open(opt.Dir, cfg.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, _, err := p.Bundle("", checkpoints.Provenance{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, tensor := range b.Tensors {
 		if strings.HasPrefix(tensor.Name, "critic") {
 			t.Errorf("the bundle contains %s", tensor.Name)

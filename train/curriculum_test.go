@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // staged returns a tiny run with two stages before the scenarios as given: two updates, one update and the rest.
@@ -53,10 +55,7 @@ func TestCurriculum(t *testing.T) {
 	contents := map[string]bool{}
 	files := append(labelFiles(t, other.Dir), labelFiles(t, opt.Dir)...)
 	for _, path := range files {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(path))(t)
 		contents[string(b)] = true
 	}
 	if len(files) != 16 || len(contents) != 16 {
@@ -73,10 +72,7 @@ func TestWhatStagesPlay(t *testing.T) {
 		}
 	}
 	opt.Dir = t.TempDir()
-	r, err := start(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(start(t.Context(), cfg, opt))(t)
 	defer r.close()
 	for n, want := range []int{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2} { // two windows an update
 		if got := r.labels.stage(n); got != want {

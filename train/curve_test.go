@@ -8,18 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // logOf plays an episode and returns its log.
 func logOf(t *testing.T, s cluster.Scheduler, episode sim.Episode) *sim.Log {
 	t.Helper()
-	run, err := episode.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Run(t.Context(), s, 0); err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(episode.New())(t)
+	must.Do(t, run.Run(t.Context(), s, 0))
 	return run.Log()
 }
 
@@ -28,18 +24,13 @@ func logOf(t *testing.T, s cluster.Scheduler, episode sim.Episode) *sim.Log {
 func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
 	for _, warm := range []int{0, 20} {
 		cfg := DefaultConfig()
-		g, err := cfg.goal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(cfg.goal())(t)
 		episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4), Warm: warm}, Jobs: mixed(60, 3)}
 		var curves [2]*curve
 		var means [2]float64
 		for i, name := range []string{"fifo", "sjfskip"} {
 			s, err := all.New(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if curves[i], err = g.follow(s, episode); err != nil {
 				t.Fatal(err)
 			}

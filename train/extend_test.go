@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -58,10 +59,7 @@ func TestExtendedRuns(t *testing.T) {
 			if !bytes.HasPrefix(text[metricsName], before) {
 				t.Error("the first updates changed")
 			}
-			r, err := ReadRecipe(opt.Dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(ReadRecipe(opt.Dir))(t)
 			if !slices.Equal(r.Train.Extended, c.want) || r.Train.Updates != 6 {
 				t.Errorf("recorded %d updates after %v, want 6 after %v", r.Train.Updates, r.Train.Extended, c.want)
 			}
@@ -98,10 +96,7 @@ func TestExtendedTwice(t *testing.T) {
 	mustRun(t, more, stopAfter(resumed, 100))
 	remove(t, filepath.Join(opt.Dir, storeName, "step-000006")) // as if killed
 	mustRun(t, more, resumed)
-	r, err := ReadRecipe(opt.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(ReadRecipe(opt.Dir))(t)
 	if want := []Planned{{2, 2}, {3, 9}}; !slices.Equal(r.Train.Extended, want) {
 		t.Errorf("parts %v, want %v", r.Train.Extended, want)
 	}

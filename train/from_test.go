@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -26,9 +27,7 @@ func taught(t *testing.T) (from *From, cfg Config, opt Options) {
 	short.Updates, short.Prior = 2, "sjfskip"
 	mustRun(t, short, first)
 	p, training, err := Open(first.Dir, cfg.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	from = &From{Policy: p, Training: training}
 	opt.Scenarios, opt.From = opt.Scenarios[1:], from
 	return from, from.Adopt(cfg), opt
@@ -37,22 +36,11 @@ func taught(t *testing.T) (from *From, cfg Config, opt Options) {
 // stored returns the weights and the range in a checkpoint of a run.
 func stored(t *testing.T, dir string, s agents.Shape, step int) (state, agents.Params, agents.Range) {
 	t.Helper()
-	store, err := checkpoints.ViewStore(filepath.Join(dir, storeName), checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := store.Load(step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(checkpoints.ViewStore(filepath.Join(dir, storeName), checkpoints.Limits{}))(t)
+	c := must.Get(store.Load(step))(t)
 	st, params, _, err := unpack(s, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := agents.RangeFrom(s, c.Tensors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	r := must.Get(agents.RangeFrom(s, c.Tensors))(t)
 	return st, params, r
 }
 
@@ -89,10 +77,7 @@ func TestRunsBeginFromPolicies(t *testing.T) {
 	if !wider {
 		t.Error("the range did not widen: the comparison says nothing")
 	}
-	all, err := ReadMetrics(opt.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(ReadMetrics(opt.Dir))(t)
 	if all[0].Start == nil || *all[0].Start != *st.Start || *st.Start == 1 || all[1].Start != nil {
 		t.Errorf("validated at the beginning: %v in the metrics, %v in the checkpoint", all[0].Start, st.Start)
 	}
@@ -108,10 +93,7 @@ func TestRunsBeginFromPolicies(t *testing.T) {
 	if o == nil || o.Policy != "first" || o.SHA256 != digest || o.Updates != 2 || o.Scenario != "embedded-small-v1" || o.Validation != *st.Start {
 		t.Errorf("provenance %+v", o)
 	}
-	own, err := ReadRecipe(opt.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(ReadRecipe(opt.Dir))(t)
 	for _, list := range [][]scenario.Period{own.From.Seen, own.Workloads[0].Seen} {
 		for _, p := range list {
 			if !slices.Contains(training.Seen, checkpoints.Period(p)) || len(list) == 0 {
@@ -156,30 +138,20 @@ func TestChains(t *testing.T) {
 	cfg.Updates = 1
 	mustRun(t, cfg, opt)
 	p, training, err := Open(opt.Dir, cfg.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, card, err := p.Bundle("test", training)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := filepath.Join(t.TempDir(), "bundle")
-	if err := checkpoints.WriteBundle(dir, b.Manifest, b.Tensors, nil, card, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkpoints.WriteBundle(dir, b.Manifest, b.Tensors, nil, card, nil))
 	p, m, err := agents.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	next := fresh(t, opt)
 	next.From = &From{Policy: p, Training: m.Training}
 	_, o := tiny(t, "name=third-v1", "workload.seed=11")
 	next.Scenarios = o.Scenarios[:1]
 	mustRun(t, next.From.Adopt(cfg), next)
 	_, last, err := Open(next.Dir, cfg.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, p := range slices.Concat(from.Training.Seen, training.Seen) {
 		if !slices.Contains(last.Seen, p) {
 			t.Errorf("trained on %v, want %v as well", last.Seen, p)
@@ -202,9 +174,7 @@ func TestBadBeginningsKeepThePrior(t *testing.T) {
 	close(stop)
 	opt.Stop = stop
 	p, _, err := Run(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	st, _, _ := stored(t, opt.Dir, p.Shape, 0)
 	if *st.Start <= 1 || *st.Best != 1 {
 		t.Fatalf("validated at %v, the best is %v, want above 1, and 1", *st.Start, *st.Best)

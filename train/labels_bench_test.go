@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -19,17 +20,12 @@ func BenchmarkLabels(b *testing.B) {
 	cfg.Label, cfg.Explore, cfg.Memory, cfg.Margin = 0.06, 8, 2*time.Hour, 0.5
 	opt := Options{Workers: 1}
 	for _, name := range []string{"venus-load150-weak-moldable-warm-v1", "uplinks-warm-venus-v1", "hetero-warm-venus-v1"} {
-		s, err := scenario.Load(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := must.Get(scenario.Load(name))(b)
 		opt.Scenarios = append(opt.Scenarios, s)
 	}
 	cpu := func() float64 {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 	}
 	start := cpu()

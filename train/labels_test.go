@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // labelFiles returns the paths of a run's label files.
@@ -39,9 +40,7 @@ func TestLabelsMayBeLost(t *testing.T) {
 	}
 	half := halted(t, cfg, fresh(t, opt), 2)
 	lost := labelFiles(t, half.Dir)
-	if err := os.Remove(lost[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(lost[0]))
 	edit(t, lost[3], func(b []byte) []byte { return b[:len(b)/2] }) // the second window of an update whose first window has labels
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
@@ -59,15 +58,10 @@ func TestLabelsMayBeLost(t *testing.T) {
 func TestReplayForgetsTheOldest(t *testing.T) {
 	cfg, opt := tiny(t)
 	cfg.Replay, opt.Dir = 60, t.TempDir()
-	r, err := start(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(start(t.Context(), cfg, opt))(t)
 	defer r.close()
 	for n := 1; n <= 8; n++ {
-		if err := r.labels.extend(t.Context(), r, n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.labels.extend(t.Context(), r, n))
 		kept, first := 0, -1
 		for i, w := range r.labels.windows {
 			if w != nil && first < 0 {
@@ -90,16 +84,10 @@ func TestReplayForgetsTheOldest(t *testing.T) {
 	// A resumed run must keep the same labels.
 	var digests []string
 	for _, src := range r.sources {
-		digest, err := src.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := must.Get(src.Digest())(t)
 		digests = append(digests, digest)
 	}
-	again, err := newLabels(r.policy.Prior, filepath.Join(opt.Dir, labelsName), r, [][]string{digests}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(newLabels(r.policy.Prior, filepath.Join(opt.Dir, labelsName), r, [][]string{digests}, nil))(t)
 	if err := again.extend(t.Context(), r, 8); err != nil || !reflect.DeepEqual(again.windows, r.labels.windows) {
 		t.Errorf("read at once, other labels stay (%v)", err)
 	}
@@ -129,18 +117,11 @@ func TestJointLabels(t *testing.T) {
 	design := agents.Design{Name: "joint", Window: 6, Prior: "sjfskip", Wide: agents.Wide{Items: 12}, Margin: 1, Size: agents.DefaultSize()}
 	design.Size.Joint = true
 	p, err := design.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, rand.New(rand.NewPCG(1, 1))), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(80, 2)}
-	g, err := newPlayer(p, episode, flow(time.Hour), 1, rand.New(rand.NewPCG(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(newPlayer(p, episode, flow(time.Hour), 1, rand.New(rand.NewPCG(1, 1))))(t)
 	g.pairs = 0.5
-	if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 	samples := g.out.samples
 	for i := range samples {
 		samples[i].Action, samples[i].LogProb = 0, 0
@@ -164,10 +145,7 @@ func TestJointLabels(t *testing.T) {
 	if pairs < 10 || together == 0 {
 		t.Errorf("%d samples after another candidate, %d labels that it changed", pairs, together)
 	}
-	got, err := unrow(&p.Shape, rows(&p.Shape, samples))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(unrow(&p.Shape, rows(&p.Shape, samples)))(t)
 	for i := range got {
 		if !reflect.DeepEqual(got[i].Saved, samples[i].Saved) || !slices.Equal(got[i].Taken, samples[i].Taken) ||
 			!slices.Equal(got[i].Gone, samples[i].Gone) || !slices.Equal(got[i].Rack, samples[i].Rack) ||
@@ -200,9 +178,7 @@ func FuzzLabelFile(f *testing.F) {
 	p := untrained(f, "sjfskip", 6)
 	for _, n := range []int{0, 1} {
 		var file bytes.Buffer
-		if err := checkpoints.WriteTensors(&file, rows(&p.Shape, labelled(f, n)), nil); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, checkpoints.WriteTensors(&file, rows(&p.Shape, labelled(f, n)), nil))
 		f.Add(file.Bytes())
 		f.Add(bytes.Replace(file.Bytes(), []byte("prior"), []byte("other"), 1))
 	}
@@ -266,14 +242,9 @@ func TestLabelsSeeFarEnough(t *testing.T) {
 	var all [2][]learn.Sample
 	for i, until := range []time.Duration{horizon(memory), math.MaxInt64} {
 		p := untrained(t, "sjfskip", 6)
-		g, err := newPlayer(p, episode, flow(memory), 1, rand.New(rand.NewPCG(1, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(newPlayer(p, episode, flow(memory), 1, rand.New(rand.NewPCG(1, 1))))(t)
 		g.until = until
-		if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 		all[i] = g.out.samples
 	}
 	cut := 0
@@ -302,10 +273,7 @@ func TestLabelsKey(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Prior = "fifo"
 		change(&cfg)
-		k, err := labelsKey(&cfg, cfg.Prior, "digest", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(labelsKey(&cfg, cfg.Prior, "digest", ""))(t)
 		return k
 	}
 	const usual = "0d4f5c8e3735bae1"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -16,10 +17,7 @@ func TestWhatOnlyTrainingUses(t *testing.T) {
 	cfg.Updates, cfg.Expert, cfg.Against, cfg.Validation = 1, 1, "las", 1
 	want := mustRun(t, cfg, opt).Digest()
 	path := filepath.Join(opt.Dir, recipe.Name)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	for _, c := range []struct {
 		old, lacking, missing string
 		decides               bool

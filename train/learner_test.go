@@ -15,15 +15,13 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // idle returns a learner of an untrained policy, with one machine.
 func idle(tb testing.TB, cfg *Config) *learner {
 	tb.Helper()
-	l, err := newLearner(cfg, untrained(tb, "sjfskip", 6), 4, 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	l := must.Get(newLearner(cfg, untrained(tb, "sjfskip", 6), 4, 1))(tb)
 	tb.Cleanup(l.close)
 	return l
 }
@@ -65,10 +63,7 @@ func TestStepIsAdam(t *testing.T) {
 			up, down := m[i]/(1-math.Pow(0.9, float64(n))), math.Sqrt(v[i]/(1-math.Pow(0.999, float64(n))))+1e-5
 			w[i] -= rate * up / down
 		}
-		norm, err := l.step(rate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		norm := must.Get(l.step(rate))(t)
 		if math.Abs(norm-math.Sqrt(square)) > 1e-9*norm {
 			t.Fatalf("step %d: norm %v, want %v", n, norm, math.Sqrt(square))
 		}
@@ -88,9 +83,7 @@ func played(tb testing.TB, n int) []learn.Sample {
 	var all []learn.Sample
 	for seed := uint64(0); len(all) < n; seed++ {
 		r, err := play(p, sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(60, seed)}, flow(time.Hour), 1, draw)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 		all = append(all, r.samples...)
 	}
 	scaleSavings(all)
@@ -120,10 +113,7 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 			cfg.Updates, cfg.Expert, cfg.Learner, cfg.Clip, cfg.MaxKL = 1, c.expert, c.learner, 0.2, 100
 			var want, wantLater []float32
 			for _, workers := range []int{1, 2, 9} {
-				l, err := newLearner(&cfg, untrained(t, "sjfskip", 6), 4, workers)
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := must.Get(newLearner(&cfg, untrained(t, "sjfskip", 6), 4, workers))(t)
 				defer l.close()
 				if l.machines = l.ppo; c.expert > 0 {
 					l.machines = l.experts
@@ -142,9 +132,7 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 				}
 				var out Metrics
 				draw := rand.New(rand.NewPCG(3, 3))
-				if err := l.improve(copied(samples), c.expert > 0, 0.5, draw, &out); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, l.improve(copied(samples), c.expert > 0, 0.5, draw, &out))
 				later := append(append(flat(l), l.adam.M...), l.adam.V...)
 				if wantLater == nil {
 					wantLater = later
@@ -180,10 +168,7 @@ func copied(samples []learn.Sample) []learn.Sample {
 func checkSum(t *testing.T, loss learn.Loss, samples []learn.Sample, got []float32) {
 	t.Helper()
 	p := untrained(t, "sjfskip", 6)
-	m, err := learn.NewMachine[float64](p.Shape, 1, 4, max(6, p.Candidates()), p.Candidates(), loss)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(learn.NewMachine[float64](p.Shape, 1, 4, max(6, p.Candidates()), p.Candidates(), loss))(t)
 	defer m.Close()
 	sum, one := make([]float64, len(got)), make([]float64, len(got))
 	for i := range samples {
@@ -304,22 +289,11 @@ func TestNothingBadIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(opt.Dir, storeName)
-	store, err := checkpoints.OpenStore(dir, checkpoints.StoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := store.Load(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := checkpoints.Get[float32](c.Tensors, "adam.m", untrained(t, "sjfskip", 6).Params.Count())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(checkpoints.OpenStore(dir, checkpoints.StoreOptions{}))(t)
+	c := must.Get(store.Load(2))(t)
+	m := must.Get(checkpoints.Get[float32](c.Tensors, "adam.m", untrained(t, "sjfskip", 6).Params.Count()))(t)
 	m[0] = float32(math.Inf(1))
-	if err := store.Save(2, c.Meta, c.Tensors); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Save(2, c.Meta, c.Tensors))
 	before := results(t, opt.Dir)
 	opt.Resume = true
 	p, _, err := Run(t.Context(), cfg, opt)

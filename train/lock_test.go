@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/internal/atomicfile"
 	"github.com/clustergym/clustergym/internal/folderlock"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestTwoRunsInOneFolder checks that no run starts or resumes in a folder in which another run works, and that the attempt does
@@ -67,9 +68,7 @@ func TestMetricsAreTrimmedByUpdate(t *testing.T) {
 		for _, step := range []string{"step-000006", ""} {
 			again := opt
 			again.Dir, again.Resume = filepath.Join(t.TempDir(), "run"), true
-			if err := os.CopyFS(again.Dir, os.DirFS(opt.Dir)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(again.Dir, os.DirFS(opt.Dir)))
 			edit(t, filepath.Join(again.Dir, metricsName), func(b []byte) []byte {
 				return bytes.Join(mix(slices.Collect(bytes.Lines(b))), nil)
 			})
@@ -98,17 +97,13 @@ func TestMetricsAreTrimmedByUpdate(t *testing.T) {
 func TestWhatAKilledRunLeftIsRemoved(t *testing.T) {
 	cfg, opt := tiny(t)
 	labels := filepath.Join(opt.Dir, labelsName, "somewhere")
-	if err := os.MkdirAll(labels, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(labels, 0o777))
 	left := []string{
 		atomicfile.TempName(filepath.Join(opt.Dir, metricsName)), atomicfile.TempName(filepath.Join(labels, "0.safetensors")),
 		filepath.Join(opt.Dir, folderlock.Name),
 	}
 	for _, path := range left {
-		if err := os.WriteFile(path, []byte("half"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("half"), 0o666))
 	}
 	mustRun(t, cfg, opt)
 	for _, path := range left {

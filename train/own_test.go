@@ -18,6 +18,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -92,48 +93,23 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	}
 
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := export.Save(dir, p, "now", checkpoints.Provenance{Scenario: "embedded-small-v1"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	found, err := new(policy.Finder).Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := scenario.Load("embedded-small-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := src.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, "now", checkpoints.Provenance{Scenario: "embedded-small-v1"}, nil))
+	found := must.Get(new(policy.Finder).Load(dir))(t)
+	source := must.Get(scenario.Load("embedded-small-v1"))(t)
+	src := must.Get(source.Open())(t)
+	e := must.Get(src.Episode(scenario.Test, 0, 1))(t)
 	g := goal{waiting{}, time.Hour}
-	want, err := g.follow(agents.NewTeam(p), e.Episode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := found.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(g.follow(agents.NewTeam(p), e.Episode))(t)
+	s := must.Get(found.New())(t)
 	got, err := g.follow(s, e.Episode)
 	if err != nil || got.total != want.total {
 		t.Errorf("found again it costs %v (%v), want %v", got.total, err, want.total)
 	}
 
-	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(checkpoints.ReadBundle(dir, checkpoints.Limits{}))(t)
 	b.Manifest.Encoder = "unheard-of"
 	foreign := filepath.Join(t.TempDir(), "foreign")
-	if err := checkpoints.WriteBundle(foreign, b.Manifest, b.Tensors, b.ONNX, "card", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkpoints.WriteBundle(foreign, b.Manifest, b.Tensors, b.ONNX, "card", nil))
 	_, err = new(policy.Finder).Load(foreign)
 	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), `encoder "unheard-of" is not part of this program`) {
 		t.Errorf("a policy of an encoder that is not there: error %v", err)
@@ -151,10 +127,7 @@ func TestTrainKnowing(t *testing.T) {
 func trainKnowing(t *testing.T, encoder string) {
 	cfg, opt := tiny(t)
 	cfg.Encoder = encoder
-	s, err := scenario.Load("embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(scenario.Load("embedded-physics-untold-v1", "workload.jobs=600", "window.arrivals=40"))(t)
 	opt.Scenarios = []*scenario.Scenario{s}
 	cfg.Prior, cfg.Updates, cfg.Expert = "srsf+menu+move+know:speed=fit:seen=training", 2, 1
 	if _, _, err := Run(t.Context(), cfg, opt); !errors.Is(err, baselines.ErrUnfitted) {
@@ -174,9 +147,7 @@ func trainKnowing(t *testing.T, encoder string) {
 		t.Errorf("the prior needs %+v", asked)
 	}
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := export.Save(dir, p, "now", checkpoints.Provenance{Scenario: s.Name}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, "now", checkpoints.Provenance{Scenario: s.Name}, nil))
 	if found, err := new(policy.Finder).Load(dir); err != nil || found.Learned.Digest() != p.Digest() {
 		t.Errorf("the bundle has another team, error %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
@@ -93,10 +94,7 @@ func TestPatienceAfterAnExtension(t *testing.T) {
 	more.Expert = 9
 	policy := mustRun(t, more, resumed)
 	updates(t, opt.Dir, 4)
-	r, err := ReadRecipe(opt.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(ReadRecipe(opt.Dir))(t)
 	again := fresh(t, opt)
 	sameWeights(t, mustRun(t, r.Train, again), policy)
 	got, want := results(t, again.Dir), results(t, opt.Dir)
@@ -130,9 +128,6 @@ func updates(tb testing.TB, dir string, want int) []byte {
 	if err != nil || len(all) != want {
 		tb.Fatalf("%d updates, error %v, want %d", len(all), err, want)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, metricsName))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, metricsName)))(tb)
 	return text
 }

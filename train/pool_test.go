@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // inProcess is a pool whose workers are goroutines.
@@ -113,14 +114,8 @@ func sameLabels(t *testing.T, got, want string) {
 		t.Fatalf("%d label files, want %d", len(g), len(w))
 	}
 	for i := range w {
-		a, err := os.ReadFile(g[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(w[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(os.ReadFile(g[i]))(t)
+		b := must.Get(os.ReadFile(w[i]))(t)
 		if filepath.Base(g[i]) != filepath.Base(w[i]) || !bytes.Equal(a, b) {
 			t.Errorf("%s differs from %s", g[i], w[i])
 		}
@@ -162,10 +157,7 @@ func afterLabels(t *testing.T) *run {
 	cfg.Updates = 1
 	mustRun(t, cfg, opt)
 	opt.Resume = true
-	r, err := start(t.Context(), cfg, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(start(t.Context(), cfg, opt))(t)
 	t.Cleanup(r.close)
 	return r
 }
@@ -173,22 +165,13 @@ func afterLabels(t *testing.T) *run {
 // TestLabelsFromOthersAreChecked checks that a run refuses label files that it would not have stored itself.
 func TestLabelsFromOthersAreChecked(t *testing.T) {
 	r := afterLabels(t)
-	file, err := os.ReadFile(labelFiles(t, r.opt.Dir)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.labels.check(file); err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile(labelFiles(t, r.opt.Dir)[0]))(t)
+	must.Do(t, r.labels.check(file))
 	again := func(change func([]checkpoints.Tensor) []checkpoints.Tensor) []byte {
 		tensors, _, err := checkpoints.ReadTensors(file, checkpoints.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var out bytes.Buffer
-		if err := checkpoints.WriteTensors(&out, change(tensors), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, checkpoints.WriteTensors(&out, change(tensors), nil))
 		return out.Bytes()
 	}
 	find := func(all []checkpoints.Tensor, name string) *checkpoints.Tensor {
@@ -241,23 +224,14 @@ func TestLabelsFromOthersAreChecked(t *testing.T) {
 // TestAWorkerKnowsItsJob checks that a worker refuses a job that is damaged, or whose scenarios have other jobs here.
 func TestAWorkerKnowsItsJob(t *testing.T) {
 	r := afterLabels(t)
-	job, err := r.labels.describe(r.files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(r.labels.describe(r.files))(t)
 	var w Worker
-	label, err := w.Open(t.Context(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	label := must.Get(w.Open(t.Context(), job))(t)
 	if _, err := label(t.Context(), r.cfg.Expert*r.cfg.Windows); err == nil || !strings.Contains(err.Error(), "want 0 to 5") {
 		t.Errorf("a window that the run does not label: error %v", err)
 	}
 	r.files.recipe.Workloads[0].Digest = strings.Repeat("0", 64)
-	other, err := r.labels.describe(r.files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(r.labels.describe(r.files))(t)
 	for name, c := range map[string]struct {
 		job  []byte
 		want string
@@ -283,12 +257,8 @@ func FuzzTake(f *testing.F) {
 		if joint {
 			o.Rack, o.Type, o.Tenant = []int32{0}, []int32{0}, []int32{0}
 		}
-		if err := l.encode(&b, []learn.Sample{{Observation: o, Prior: []float32{0, -1}, Saved: []float64{0, 5}}}); err != nil {
-			f.Fatal(err)
-		}
-		if err := l.check(b.Bytes()); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, l.encode(&b, []learn.Sample{{Observation: o, Prior: []float32{0, -1}, Saved: []float64{0, 5}}}))
+		must.Do(f, l.check(b.Bytes()))
 		f.Add(b.Bytes(), joint)
 	}
 	f.Fuzz(func(t *testing.T, file []byte, joint bool) {
@@ -297,9 +267,7 @@ func FuzzTake(f *testing.F) {
 			return
 		}
 		tensors, _, err := checkpoints.ReadTensors(file, checkpoints.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		samples, err := unrow(&l.scout.Shape, tensors)
 		var again bytes.Buffer
 		if err == nil {
@@ -314,9 +282,7 @@ func FuzzTake(f *testing.F) {
 // FuzzJob checks that a worker survives any job.
 func FuzzJob(f *testing.F) {
 	var b bytes.Buffer
-	if err := checkpoints.WriteTensors(&b, nil, map[string]string{recipeKey: "train:\n  seed: 1\nprior: fifo\n"}); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, checkpoints.WriteTensors(&b, nil, map[string]string{recipeKey: "train:\n  seed: 1\nprior: fifo\n"}))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, job []byte) {
 		if j, err := parseJob(job, all.Table()); err == nil && j.made.Train.Validate() != nil {
@@ -332,28 +298,18 @@ func BenchmarkTake(b *testing.B) {
 	cfg.Updates = 1
 	mustRun(b, cfg, opt)
 	opt.Resume = true
-	r, err := start(b.Context(), cfg, opt)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(start(b.Context(), cfg, opt))(b)
 	defer r.close()
-	window, err := r.labels.read(labelFiles(b, opt.Dir)[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	window := must.Get(r.labels.read(labelFiles(b, opt.Dir)[0]))(b)
 	var file bytes.Buffer
 	for samples := window; file.Len() < 400_000; samples = append(samples, window...) {
 		file.Reset()
-		if err := r.labels.encode(&file, samples); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, r.labels.encode(&file, samples))
 	}
 	b.SetBytes(int64(file.Len()))
 	cpu := func() float64 {
 		var use syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 		return float64(use.Utime.Nano()+use.Stime.Nano()) / 1e6
 	}
 	before := cpu()

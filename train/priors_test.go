@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestPriorsOfOthers checks that teams whose priors are A-SRPT, which has state of its own, and Lyra, which borrows servers, can be
@@ -29,10 +30,7 @@ func TestPriorsOfOthers(t *testing.T) {
 	} {
 		for _, list := range []string{"narrow", "wide", "joint"} {
 			t.Run(c.prior+", "+list, func(t *testing.T) {
-				s, err := scenario.Load(c.scenario, "workload.jobs=600", "window.arrivals=30")
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := must.Get(scenario.Load(c.scenario, "workload.jobs=600", "window.arrivals=30"))(t)
 				cfg, opt := tiny(t)
 				opt.Scenarios, cfg.Prior, cfg.Updates, cfg.Expert, cfg.Windows, cfg.Validation = []*scenario.Scenario{s}, c.prior, 2, 1, 1, 1
 				cfg.Label, cfg.Against = 0.1, ownPrior
@@ -52,13 +50,8 @@ func TestPriorsOfOthers(t *testing.T) {
 func trainAndPlay(t *testing.T, cfg Config, opt Options) {
 	p := mustRun(t, cfg, opt)
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := export.Save(dir, p, "now", checkpoints.Provenance{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, "now", checkpoints.Provenance{}, nil))
+	b := must.Get(checkpoints.ReadBundle(dir, checkpoints.Limits{}))(t)
 	back, err := agents.FromBundle(b, cfg.Table)
 	if err != nil || back.Digest() != p.Digest() {
 		t.Fatalf("the policy read differs from the one that was trained, or error %v", err)
@@ -67,29 +60,15 @@ func trainAndPlay(t *testing.T, cfg Config, opt Options) {
 		c != nil && (c.Set != "wide-1" || c.Items != cfg.Candidates || strings.Join(c.Rivals, ",") != cfg.Rivals) {
 		t.Errorf("the manifest says %+v, want %d candidates and the rivals %s", c, cfg.Candidates, cfg.Rivals)
 	}
-	src, err := opt.Scenarios[0].Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := src.Episode(scenario.Test, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(opt.Scenarios[0].Open())(t)
+	e := must.Get(src.Episode(scenario.Test, 0, 1))(t)
 	untrained := *back
 	untrained.Margin = 1e6
-	named, err := back.Base().New(back.Given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	named := must.Get(back.Base().New(back.Given))(t)
 	log := func(s cluster.Scheduler) *sim.Log {
 		t.Helper()
-		run, err := e.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := run.Run(t.Context(), s, 1); err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(e.New())(t)
+		must.Do(t, run.Run(t.Context(), s, 1))
 		if o := run.Outcome(); !o.Terminated {
 			t.Fatalf("cut off: %s", o.Truncated)
 		}
@@ -98,9 +77,7 @@ func trainAndPlay(t *testing.T, cfg Config, opt Options) {
 	text := func(l *sim.Log) []byte {
 		t.Helper()
 		var b bytes.Buffer
-		if err := l.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Write(&b))
 		return b.Bytes()
 	}
 	_, want, _ := bytes.Cut(text(log(named)), []byte("\n")) // the header names the policy

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // bold returns a policy with random weights in all layers, so that it departs from its prior, and wide lists.
@@ -19,10 +20,7 @@ func bold(t *testing.T, joint bool, rivals ...string) *agents.Policy {
 		Name: "bold", Window: 8, Prior: "fifo", Wide: agents.Wide{Items: 12, Rivals: rivals},
 		Size: agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 2, Inducing: 2, Joint: joint},
 	}
-	p, err := d.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, draw), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(d.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, draw), nil }))(t)
 	for i := range p.Params {
 		for k := range p.Params[i].Data {
 			p.Params[i].Data[k] += float32(draw.NormFloat64())
@@ -39,10 +37,7 @@ func TestProposalsAddUp(t *testing.T) {
 	for _, joint := range []bool{false, true} {
 		for _, rivals := range [][]string{{"las"}, {"sjfskip", "sjfhold:times=0"}, {"las", "sjfskip", "srsf"}} {
 			p := bold(t, joint, rivals...)
-			sampled, err := play(p, episode, flow(time.Hour), 0, rand.New(rand.NewPCG(3, 4)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			sampled := must.Get(play(p, episode, flow(time.Hour), 0, rand.New(rand.NewPCG(3, 4))))(t)
 			greedy := newProposals(rivals)
 			team := agents.NewTeam(p)
 			choices, any := 0, 0 // of all, those with a candidate of the kind

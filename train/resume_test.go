@@ -20,6 +20,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/train/recipe"
 )
@@ -30,10 +31,7 @@ import (
 func tiny(tb testing.TB, sets ...string) (Config, Options) {
 	tb.Helper()
 	load := func(sets ...string) *scenario.Scenario {
-		s, err := scenario.Load("embedded-small-v1", sets...)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		s := must.Get(scenario.Load("embedded-small-v1", sets...))(tb)
 		return s
 	}
 	first := load(append([]string{
@@ -73,9 +71,7 @@ func results(tb testing.TB, dir string) map[string][]byte {
 		out[name], err = os.ReadFile(path)
 		return err
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return out
 }
 
@@ -130,18 +126,9 @@ func TestWorkersDoNotMatter(t *testing.T) {
 		sameWeights(t, mustRun(t, cfg, other), first)
 		same(t, other.Dir, opt.Dir)
 	}
-	store, err := checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	early, err := store.Load(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late, err := store.Load(6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(checkpoints.OpenStore(filepath.Join(opt.Dir, storeName), checkpoints.StoreOptions{}))(t)
+	early := must.Get(store.Load(2))(t)
+	late := must.Get(store.Load(6))(t)
 	n := first.Params.Count()
 	a, _ := checkpoints.Get[float32](early.Tensors, "adam.m", n)
 	b, _ := checkpoints.Get[float32](late.Tensors, "adam.m", n)
@@ -266,9 +253,7 @@ func TestKillAndResume(t *testing.T) {
 		child.Env = append(os.Environ(), childVariable+"="+dir)
 		var out bytes.Buffer
 		child.Stdout, child.Stderr = &out, &out
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, child.Start())
 		delay := time.Duration(math.MaxInt64)
 		if try < 10 {
 			delay = time.Duration(draw.Float64() * float64(whole) * 0.6)
@@ -313,9 +298,7 @@ func TestLeftovers(t *testing.T) {
 		{"killed with an empty store", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName))
 			remove(t, filepath.Join(dir, metricsName))
-			if err := os.Mkdir(filepath.Join(dir, storeName), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(filepath.Join(dir, storeName), 0o777))
 		}, nil},
 		{"half a line of metrics after the checkpoint", func(t *testing.T, dir string) {
 			remove(t, filepath.Join(dir, storeName, "step-000006"))
@@ -323,9 +306,7 @@ func TestLeftovers(t *testing.T) {
 		}, nil},
 		{"a half-written checkpoint", func(t *testing.T, dir string) {
 			old := filepath.Join(dir, storeName, "step-000006")
-			if err := os.Rename(old, filepath.Join(dir, storeName, ".step-000006.tmp-0123456789abcdef")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(old, filepath.Join(dir, storeName, ".step-000006.tmp-0123456789abcdef")))
 		}, nil},
 		{"the newest checkpoint lost a byte", func(t *testing.T, dir string) {
 			path := filepath.Join(dir, storeName, "step-000006", "tensors.safetensors")
@@ -344,9 +325,7 @@ func TestLeftovers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			again := opt
 			again.Dir, again.Resume = filepath.Join(t.TempDir(), "run"), true
-			if err := os.CopyFS(again.Dir, os.DirFS(opt.Dir)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(again.Dir, os.DirFS(opt.Dir)))
 			c.harm(t, again.Dir)
 			if c.bad != nil {
 				if _, _, err := Run(t.Context(), cfg, again); !errors.As(err, new(*OlderError)) {
@@ -377,9 +356,7 @@ func TestLeftovers(t *testing.T) {
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(path))
 }
 
 func edit(t *testing.T, path string, change func([]byte) []byte) {
@@ -388,9 +365,7 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	if err == nil {
 		err = os.WriteFile(path, change(b), 0o666)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // fresh returns the options with a new folder.
@@ -510,9 +485,7 @@ func TestOpenIsWhatRunReturned(t *testing.T) {
 	cfg.Updates, cfg.Margin = 2, 0.5
 	want := mustRun(t, cfg, opt)
 	got, training, err := Open(opt.Dir, cfg.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sameWeights(t, got, want)
 	if got.Prior != "sjfskip" || got.Digest() != want.Digest() || got.Window != 6 || got.Margin != want.Margin ||
 		!slices.Contains([]float64{0.5, 1, 2}, got.Margin) || got.Shape != want.Shape {

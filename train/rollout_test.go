@@ -20,6 +20,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // stay is the period that a job is in the system.
@@ -162,10 +163,7 @@ func mixed(n int, seed uint64) []trace.Job {
 func untrained(tb testing.TB, prior string, window int) *agents.Policy {
 	tb.Helper()
 	size := agents.Size{Width: 8, Heads: 2, Hidden: 4, Rank: 2, Kappa: 2, Inducing: 2}
-	p, err := agents.NewPolicy("untrained", size, window, prior, rand.New(rand.NewPCG(1, 2)))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := must.Get(agents.NewPolicy("untrained", size, window, prior, rand.New(rand.NewPCG(1, 2))))(tb)
 	return p
 }
 
@@ -191,15 +189,9 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 		prior := x.prior
 		for seed := range x.seeds {
 			p, episode := untrained(t, prior, 12), sim.Episode{Config: x.rules, Jobs: x.jobs(80, seed)}
-			r, err := play(p, episode, flow(memory), -1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(play(p, episode, flow(memory), -1, nil))(t)
 			for _, s := range []cluster.Scheduler{agents.NewPrior(&p.Setting), agents.NewTeam(p)} {
-				c, err := flow(memory).follow(s, episode)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(flow(memory).follow(s, episode))(t)
 				if c.total != r.curve.total {
 					t.Fatalf("%s: %s costs %v, the rollout %v", prior, s.Name(), c.total, r.curve.total)
 				}
@@ -218,10 +210,7 @@ func TestFollowingThePriorGainsNothing(t *testing.T) {
 					t.Fatalf("sample %d has labels", i)
 				}
 			}
-			other, err := play(p, episode, flow(memory), -1, rand.New(rand.NewPCG(seed, 7)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			other := must.Get(play(p, episode, flow(memory), -1, rand.New(rand.NewPCG(seed, 7))))(t)
 			other.judge(memory, math.MaxInt64)
 			most := 0.0
 			for i, s := range other.samples {
@@ -266,30 +255,21 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 	const memory = 3 * time.Hour
 	seen := [candidates.Kinds]int{} // number of labels other than 0, by kind of candidate
 	for _, prior := range plain {
-		how, err := baselines.Reviewed(prior)
-		if err != nil {
-			t.Fatal(err)
-		}
+		how := must.Get(baselines.Reviewed(prior))(t)
 		for seed := range uint64(2) {
 			jobs := mixed(40, seed)
 			for i := range jobs {
 				jobs[i].Workers = min(jobs[i].Workers, 6)
 			}
 			episode := sim.Episode{Config: rules, Jobs: jobs}
-			r, err := play(untrained(t, prior, 8), episode, flow(memory), 1, rand.New(rand.NewPCG(seed, 4)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(play(untrained(t, prior, 8), episode, flow(memory), 1, rand.New(rand.NewPCG(seed, 4))))(t)
 			var actions []int // so far
 			for i := range r.samples {
 				s := &r.samples[i]
 				var own float64
 				for k := range s.Saved {
 					judge := &script{actions: append(actions, k)}
-					c, err := flow(memory).follow(candidates.New("script", how.Config, judge), episode)
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := must.Get(flow(memory).follow(candidates.New("script", how.Config, judge), episode))(t)
 					cost := c.from(judge.now)
 					if k == 0 {
 						own = cost
@@ -320,23 +300,14 @@ func TestLabelsAreWhatEpisodesSave(t *testing.T) {
 func TestRolloutsRepeat(t *testing.T) {
 	rules := sim.Config{Cluster: cluster.Uniform(4, 4)}
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: rules, Jobs: mixed(60, 5)}
-	first, err := play(p, episode, flow(time.Hour), -1, rand.New(rand.NewPCG(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := play(p, episode, flow(time.Hour), -1, rand.New(rand.NewPCG(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(play(p, episode, flow(time.Hour), -1, rand.New(rand.NewPCG(1, 1))))(t)
+	again := must.Get(play(p, episode, flow(time.Hour), -1, rand.New(rand.NewPCG(1, 1))))(t)
 	if !slices.Equal(first.steps, again.steps) || !slices.Equal(first.curve.togo, again.curve.togo) || first.kinds != again.kinds {
 		t.Fatal("two rollouts with the same draws differ")
 	}
 	team, draw := agents.NewTeam(p), rand.New(rand.NewPCG(1, 1))
 	team.Explore(draw, 1)
-	alone, err := flow(time.Hour).follow(team, episode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := must.Get(flow(time.Hour).follow(team, episode))(t)
 	if !slices.Equal(first.curve.togo, alone.togo) || team.Game().Tally() != first.kinds {
 		t.Fatal("a rollout differs from an episode that nobody forks")
 	}
@@ -366,10 +337,7 @@ func TestRolloutsRepeat(t *testing.T) {
 func TestLabelsAreAPart(t *testing.T) {
 	p, episode := untrained(t, "sjfskip", 12), sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(4, 4)}, Jobs: mixed(200, 5)}
 	for _, part := range []float64{0, 0.25, 1} {
-		r, err := play(p, episode, flow(time.Hour), part, rand.New(rand.NewPCG(1, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(play(p, episode, flow(time.Hour), part, rand.New(rand.NewPCG(1, 1))))(t)
 		all := 0
 		for _, n := range r.kinds {
 			all += n

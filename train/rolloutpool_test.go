@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -63,10 +64,7 @@ func TestWorkersKeepARunOpen(t *testing.T) {
 	r.cfg.Updates = 6
 	var w Worker
 	job := func(update, policy string) []byte {
-		text, err := r.files.job(r.policy, map[string]string{updateKey: update, policyKey: policy})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(r.files.job(r.policy, map[string]string{updateKey: update, policyKey: policy}))(t)
 		return text
 	}
 	var opened *run
@@ -102,15 +100,9 @@ func playedOnce(tb testing.TB) (*run, []byte) {
 	r.stages = append(r.stages, r.sources)
 	design := cfg.design("learned", "sjfskip")
 	init := rng.Stream(1, "test")
-	r.policy, err = design.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, init), nil })
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r.policy = must.Get(design.Make(func(s agents.Shape) (agents.Params, error) { return agents.Init(s, init), nil }))(tb)
 	windows, _ := r.choose(1)
-	answer, err := r.rollout(tb.Context(), 1, 0, 0, windows, maxSent)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	answer := must.Get(r.rollout(tb.Context(), 1, 0, 0, windows, maxSent))(tb)
 	return r, answer
 }
 
@@ -118,28 +110,16 @@ func playedOnce(tb testing.TB) (*run, []byte) {
 func TestRolloutsFromOthersAreChecked(t *testing.T) {
 	r, answer := playedOnce(t)
 	x := &rolls{run: r, outs: make([]*rollout, 1)}
-	z, err := gzip.NewReader(bytes.NewReader(answer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(bytes.NewReader(answer)))(t)
+	file := must.Get(io.ReadAll(z))(t)
 	edited := func(name string, change func(data any)) []byte {
 		tensors, _, err := checkpoints.ReadTensors(bytes.Clone(file), checkpoints.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		change(tensors[slices.IndexFunc(tensors, func(t checkpoints.Tensor) bool { return t.Name == name })].Data)
 		var out bytes.Buffer
 		z := gzip.NewWriter(&out)
-		if err := checkpoints.WriteTensors(z, tensors, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, checkpoints.WriteTensors(z, tensors, nil))
+		must.Do(t, z.Close())
 		return out.Bytes()
 	}
 	number := func(i int, v int64) func(any) { return func(data any) { data.([]int64)[i] = v } }
@@ -180,10 +160,7 @@ func FuzzRollout(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := r.encodeRollout(g, maxRollout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(r.encodeRollout(g, maxRollout))(t)
 		other, err := r.decodeRollout(again)
 		if err != nil || !reflect.DeepEqual(g, other) {
 			t.Error(fmt.Errorf("sent again, it is another one (%w)", err))

@@ -8,15 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clustergym/clustergym/internal/config"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestMeaningsNameEverySettingOnce checks that each setting is explained, in the order of Config, and nothing else.
 func TestMeaningsNameEverySettingOnce(t *testing.T) {
 	c := DefaultConfig()
-	settings, err := config.Load("", &c, config.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := must.Get(config.Load("", &c, config.Options{}))(t)
 	var want, got []string
 	for _, s := range settings {
 		want = append(want, s.Key)
@@ -34,10 +32,7 @@ func TestMeaningsNameEverySettingOnce(t *testing.T) {
 
 // TestTrainingPageExplainsSettings checks that the page contains all meanings, row by row.
 func TestTrainingPageExplainsSettings(t *testing.T) {
-	text, err := os.ReadFile("../docs/training.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../docs/training.md"))(t)
 	rows := ""
 	for _, m := range Meanings() {
 		rows += "| `train." + m.Key + "` | " + m.Means + " |\n"

@@ -20,6 +20,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
@@ -34,20 +35,13 @@ func TestTailOfLabels(t *testing.T) {
 		jobs[i].Workers = min(jobs[i].Workers, 6)
 	}
 	episode := sim.Episode{Config: rules, Jobs: jobs}
-	how, err := baselines.Reviewed("sjfskip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	how := must.Get(baselines.Reviewed("sjfskip"))(t)
 	for _, reward := range []env.BacklogReward{env.Flow{}, env.Makespan{}, env.P99{Power: 2}, env.Tenants{}} {
 		for _, length := range []time.Duration{20 * time.Minute, 2 * time.Hour, math.MaxInt64} {
 			g, err := newPlayer(untrained(t, "sjfskip", 8), episode, goal{reward, time.Hour}, 1, rand.New(rand.NewPCG(1, 4)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			g.tail, g.until = reward, length
-			if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 			var actions []int // so far
 			saves := 0
 			for i := range g.out.samples {
@@ -82,9 +76,7 @@ func costAfter(
 ) (cost float64) {
 	t.Helper()
 	run, err := episode.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	run.Watch(func(from, to time.Duration) {
 		v := &run.State().View
 		if judge.chosen < len(judge.actions) || to-length > judge.now && from-length >= judge.now {
@@ -99,9 +91,7 @@ func costAfter(
 			cost -= reward.ScoreBacklog(v, end, run.Backlog(end, nil))
 		}
 	})
-	if err := run.Run(context.Background(), s, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Run(context.Background(), s, 0))
 	return cost
 }
 
@@ -178,15 +168,10 @@ func TestDrawsThatEndInTheBacklog(t *testing.T) {
 		}
 	}
 	played := func(label float64) *rollout {
-		g, err := newPlayer(p, episode, flow(time.Hour), label, rand.New(rand.NewPCG(1, 4)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(newPlayer(p, episode, flow(time.Hour), label, rand.New(rand.NewPCG(1, 4))))(t)
 		g.team.Explore(nil, 1) // what is recorded about a decision does not change the next
 		g.ends(&Config{Memory: 2 * time.Hour})
-		if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 		return g.out
 	}
 	draws, labelled := played(-1), played(1)
@@ -220,10 +205,7 @@ func TestObjectiveOfARun(t *testing.T) {
 	cfg.Prior, cfg.Reward, cfg.Tail, cfg.Updates, cfg.Expert, cfg.Memory = "sjfskip", "p99:power=2", "backlog", 6, 6, 30*time.Minute
 	begun := opt
 	begun.Dir = t.TempDir()
-	r, err := start(t.Context(), cfg, begun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(start(t.Context(), cfg, begun))(t)
 	labeller, err := r.labels.player(0)
 	r.close()
 	if err != nil || labeller.tail != env.BacklogReward(env.P99{Power: 2}) || labeller.until != cfg.Memory {
@@ -239,13 +221,9 @@ func TestObjectiveOfARun(t *testing.T) {
 		t.Errorf("provenance %+v, error %v", training, err)
 	}
 	p, _, err := Open(opt.Dir, cfg.Table, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := export.Save(dir, p, "now", training, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, export.Save(dir, p, "now", training, nil))
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
 	if err != nil || b.Manifest.Training.Objective != cfg.Reward {
 		t.Errorf("manifest %+v, error %v", b.Manifest.Training, err)
@@ -255,18 +233,13 @@ func TestObjectiveOfARun(t *testing.T) {
 		t.Errorf("error %v, the card does not tell the objective:\n%s", err, card)
 	}
 
-	g, err := cfg.goal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(cfg.goal())(t)
 	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: mixed(60, 3)}
 	var p99 [2]float64
 	var curves [2]*curve
 	for i, name := range []string{"fifo", "sjfskip"} {
 		s, err := all.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if curves[i], err = g.follow(s, episode); err != nil {
 			t.Fatal(err)
 		}

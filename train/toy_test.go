@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // lesson is a workload on two servers of one GPU each, with a known optimum. One job holds a GPU when two others arrive together:
@@ -101,27 +102,16 @@ func TestLearnsItsLessons(t *testing.T) {
 func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, repeats int) {
 	const memory, credit = 6 * time.Hour, 6 * time.Hour
 	size := agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 1, Inducing: 2}
-	p, err := agents.NewPolicy("pupil", size, 4, prior, rand.New(rand.NewPCG(1, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(agents.NewPolicy("pupil", size, 4, prior, rand.New(rand.NewPCG(1, 1))))(t)
 	p.Margin = cfg.Margin
-	l, err := newLearner(cfg, p, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(newLearner(cfg, p, 2, 1))(t)
 	defer l.close()
-	central, err := newCentral(cfg, p, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	central := must.Get(newCentral(cfg, p, 2, 1))(t)
 	defer central.close()
 	validate := func() (minutes []float64) {
 		for i := range lessons {
 			c, err := flow(memory).follow(agents.NewTeam(p), lessons[i].episode())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			minutes = append(minutes, 60*c.total)
 		}
 		return minutes
@@ -142,23 +132,16 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 	var foreseen []float64 // Metrics.Explained of the updates
 	priors := make([]window, len(lessons))
 	for i := range lessons {
-		if priors[i].prior, err = flow(memory).follow(agents.NewPrior(&p.Setting), lessons[i].episode()); err != nil {
-			t.Fatal(err)
-		}
+		priors[i].prior = must.Get(flow(memory).follow(agents.NewPrior(&p.Setting), lessons[i].episode()))(t)
 	}
 	for update, passed := 0, 0; update < cfg.Updates; update++ {
 		var played []*rollout
 		windows, out := slices.Clone(priors), Metrics{}
 		for range repeats {
 			for i := range lessons {
-				g, err := newPlayer(pupil, lessons[i].episode(), flow(memory), label, draw)
-				if err != nil {
-					t.Fatal(err)
-				}
+				g := must.Get(newPlayer(pupil, lessons[i].episode(), flow(memory), label, draw))(t)
 				g.learned = central != nil
-				if err := playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 				windows[i].group = append(windows[i].group, g.out)
 				played = append(played, g.out)
 				if x := g.out.curve.total * 60; x < lessons[i].best-1e-6 {
@@ -167,9 +150,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 			}
 		}
 		if central != nil {
-			if err := central.judge(windows, draw, &out); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, central.judge(windows, draw, &out))
 			foreseen = append(foreseen, *out.Explained)
 		}
 		var samples []learn.Sample
@@ -179,9 +160,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 			}
 			samples = append(samples, r.samples...)
 		}
-		if err := l.improve(samples, cfg.Expert > 0, float64(update)/float64(cfg.Updates), draw, &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.improve(samples, cfg.Expert > 0, float64(update)/float64(cfg.Updates), draw, &out))
 		passed++
 		minutes = validate()
 		for i, got := range minutes {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestTuneTakesTheBest checks that tune returns the baseline with the lowest cost relative to the first, averaged over training
@@ -16,10 +17,7 @@ func TestTuneTakesTheBest(t *testing.T) {
 	candidates := []string{"fifo", "sjfskip", "sjfhold:times=0", "srsf", "las", "srsf+move"}
 	r := &run{cfg: cfg, goal: flow(cfg.Memory)}
 	for _, s := range opt.Scenarios {
-		src, err := s.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(s.Open())(t)
 		r.sources = append(r.sources, src)
 	}
 	totals := map[string][]float64{} // cost of each window
@@ -27,18 +25,9 @@ func TestTuneTakesTheBest(t *testing.T) {
 		for _, src := range r.sources {
 			n := src.Count(scenario.Train)
 			for w := range min(n, 16) {
-				e, err := src.Episode(scenario.Train, w*n/min(n, 16), cfg.Seed)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, err := all.New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c, err := flow(cfg.Memory).follow(s, e.Episode)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(src.Episode(scenario.Train, w*n/min(n, 16), cfg.Seed))(t)
+				s := must.Get(all.New(name))(t)
+				c := must.Get(flow(cfg.Memory).follow(s, e.Episode))(t)
 				totals[name] = append(totals[name], c.total)
 			}
 		}

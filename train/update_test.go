@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/agents/learn"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestScenariosTakeTurns checks that consecutive windows, within and across updates, come from the scenarios in turn, and that
@@ -21,9 +22,7 @@ func TestScenariosTakeTurns(t *testing.T) {
 		cfg, opt := tiny(t)
 		cfg.Windows, cfg.Choices, cfg.Label, opt.Dir = c.windows, 1000, 1, t.TempDir()
 		r, err := start(t.Context(), cfg, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer r.close()
 		for i, want := range c.want {
 			var samples []learn.Sample
@@ -34,9 +33,7 @@ func TestScenariosTakeTurns(t *testing.T) {
 			} else {
 				samples, err = r.gather(t.Context(), m)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var got []int
 			for _, s := range samples {
 				got = append(got, s.Servers)

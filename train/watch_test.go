@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/internal/tbevent/tbeventtest"
 	"github.com/clustergym/clustergym/train/recipe"
@@ -32,10 +33,7 @@ type point struct {
 // files that end within a record.
 func shown(t *testing.T, dir string) (points map[point]tbeventtest.Value, files, torn int) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, tbevent.Prefix+"*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob(filepath.Join(dir, tbevent.Prefix+"*")))(t)
 	points = map[point]tbeventtest.Value{}
 	for _, path := range paths {
 		events, err := tbeventtest.Read(t, path)
@@ -81,9 +79,7 @@ func scalars(t *testing.T, metrics []Metrics) map[point]float32 {
 		if err == nil {
 			err = json.Unmarshal(text, &fields)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, term := range Glossary() {
 			if x, ok := fields[term.Key]; ok && term.Tag != "" {
 				for name, x := range byBaseline(x) {
@@ -108,10 +104,7 @@ func byBaseline(x any) map[string]any {
 // watched checks the scalars that a viewer shows for a run against the run's metrics.
 func watched(t *testing.T, dir string) (metrics []Metrics, points map[point]tbeventtest.Value, files, torn int) {
 	t.Helper()
-	metrics, err := ReadMetrics(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics = must.Get(ReadMetrics(dir))(t)
 	points, files, torn = shown(t, dir)
 	got := map[point]float32{}
 	for p, v := range points {
@@ -237,10 +230,7 @@ func TestGlossaryNamesEveryMetricOnce(t *testing.T) {
 
 // TestTrainingPage checks that the page contains the glossary, row by row.
 func TestTrainingPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/training.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../docs/training.md"))(t)
 	code := func(s string) string {
 		if s == "" {
 			return ""
@@ -283,9 +273,7 @@ func TestReadMetrics(t *testing.T) {
 		{"an empty line", "\n" + line1, nil, "metrics.jsonl:1: "},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, metricsName), []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, metricsName), []byte(c.text), 0o666))
 		got, err := ReadMetrics(dir)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
@@ -298,9 +286,7 @@ func TestReadMetrics(t *testing.T) {
 	if _, err := ReadMetrics(dir); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("no run: error %v, want %v", err, checkpoints.ErrNone)
 	}
-	if err := os.WriteFile(filepath.Join(dir, recipe.Name), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, recipe.Name), nil, 0o666))
 	if got, err := ReadMetrics(dir); err != nil || got != nil {
 		t.Errorf("a run before its first update: %v, error %v", got, err)
 	}
@@ -321,10 +307,7 @@ func FuzzReadMetrics(f *testing.F) {
 			if got[i].Update != i+1 {
 				t.Fatalf("line %d is update %d", i+1, got[i].Update)
 			}
-			line, err := json.Marshal(&got[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := must.Get(json.Marshal(&got[i]))(t)
 			again = append(append(again, line...), '\n')
 		}
 		back, err := parseMetrics("again", again)

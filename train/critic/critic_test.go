@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/agents"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/train/critic"
 )
 
@@ -62,10 +63,7 @@ func states(s critic.Shape, servers, jobs, n int) (list []critic.State, want []f
 
 func machine[T float32 | float64](tb testing.TB, s critic.Shape, rows, servers, jobs int) *critic.Machine[T] {
 	tb.Helper()
-	m, err := critic.NewMachine[T](s, rows, servers, jobs)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	m := must.Get(critic.NewMachine[T](s, rows, servers, jobs))(tb)
 	tb.Cleanup(func() { _ = m.Close() }) // a machine contains nothing to lose
 	return m
 }
@@ -149,10 +147,7 @@ func TestGradients(t *testing.T) {
 	list, want := states(shape, 5, 4, rows-1) // one padded row
 	grad, scrap := make([]float64, p.Count()), make([]float64, p.Count())
 	cost := func(grad []float64) float64 {
-		x, err := m.Run(p, list, want, grad)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(m.Run(p, list, want, grad))(t)
 		return x
 	}
 	loss, sum := cost(grad), 0.0
@@ -197,10 +192,7 @@ func TestRunsAreClean(t *testing.T) {
 	p := shaken(shape)
 	run := func(m *critic.Machine[float64], list []critic.State, want []float64) ([]float64, float64) {
 		grad := slices.Repeat([]float64{99}, p.Count())
-		loss, err := m.Run(p, list, want, grad)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must.Get(m.Run(p, list, want, grad))(t)
 		return grad, loss
 	}
 	small, large := machine[float64](t, shape, 5, 6, 5), machine[float64](t, shape, 8, 13, 14)
