@@ -8,14 +8,12 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestBenchRanks plays two policies, adds another one in the same folder, joins files, and checks what is printed.
 func TestBenchRanks(t *testing.T) {
-	published, err := filepath.Abs("../docs/bench-v1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	published := require.Get(filepath.Abs("../docs/bench-v1.json"))(t)
 	t.Chdir(t.TempDir())
 	one := []string{"bench", "--task", "embedded-small-v1", "--out", "b"}
 	s := must(t, append(one, "--policy", "fjf,mine=srsf")...)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/scenario"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/train"
 )
 
@@ -38,14 +39,9 @@ type budget struct {
 
 // TestBudget checks that nothing has grown.
 func TestBudget(t *testing.T) {
-	text, err := os.ReadFile(budgetFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Get(os.ReadFile(budgetFile))(t)
 	var most budget
-	if err := yaml.Unmarshal(text, &most); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, yaml.Unmarshal(text, &most))
 	now := counted(t)
 	for _, c := range []struct {
 		what      string
@@ -64,13 +60,8 @@ func TestBudget(t *testing.T) {
 	if !*lowerBudget || t.Failed() {
 		return
 	}
-	b, err := yaml.Marshal(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(budgetFile, append([]byte(budgetText), b...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	b := require.Get(yaml.Marshal(now))(t)
+	require.Do(t, os.WriteFile(budgetFile, append([]byte(budgetText), b...), 0o644))
 }
 
 func counted(t *testing.T) budget {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // damage changes one byte of a file.
@@ -15,9 +16,7 @@ func damage(t *testing.T, path string) {
 	t.Helper()
 	text := []byte(read(t, path))
 	text[len(text)-5] ^= 4
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(path, text, 0o666))
 }
 
 // TestADamagedCheckpointIsToldOf checks that, if the newest checkpoint of a run is damaged, export needs a flag to use an older
@@ -74,9 +73,7 @@ func TestAChangedJournalIsToldOf(t *testing.T) {
 	before := tree(t, "o")
 	journal := before["journal.jsonl"]
 	at := strings.Index(journal, `"mean_jct_s":`) + len(`"mean_jct_s":`)
-	if err := os.WriteFile("o/journal.jsonl", []byte(journal[:at]+"9"+journal[at:]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile("o/journal.jsonl", []byte(journal[:at]+"9"+journal[at:]), 0o666))
 	again := must(t, append(args, "--quiet")...)
 	if again.out != first.out {
 		t.Errorf("the results changed:\n%s\nwant\n%s", again.out, first.out)

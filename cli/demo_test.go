@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestDemo checks that in every window exactly one of the two heuristics is at the optimum, so that what the simulator plays is
@@ -12,9 +13,7 @@ import (
 func TestDemo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var got demonstrated
-	if err := json.Unmarshal([]byte(must(t, "demo", "--json").out), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(must(t, "demo", "--json").out), &got))
 	rows := map[string]demoRow{}
 	for _, r := range got.Rows {
 		rows[r.Policy] = r

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // clusterTool finds a command in a block of code that talks to a cluster.
@@ -16,10 +18,7 @@ const testedSection = "## A walk-through"
 // TestCommandsForClustersAreMarked checks that each command that needs a cluster, and that no test runs, is marked: its section, or
 // the beginning of its page, says that it needs a real cluster.
 func TestCommandsForClustersAreMarked(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := require.Get(filepath.Glob("../docs/*.md"))(t)
 	tested, marked := 0, 0
 	for _, page := range pages {
 		sections := strings.Split("\n"+read(t, page), "\n## ")

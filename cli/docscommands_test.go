@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // commandLine finds a command line of the program on a line of a page: in a block of code, with or without a prompt, or in
@@ -20,24 +21,15 @@ var valueLeftOut = regexp.MustCompile(`^invalid argument "([A-Z]+|[a-z]|\.\.\.)"
 // TestCommandsOfPagesExist checks that every command line of clustergym in README.md and docs names a command and flags that exist, and
 // every one of an experiment.
 func TestCommandsOfPagesExist(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob("../docs/*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := require.Get(filepath.Glob("../docs/*.md"))(t)
+	more := require.Get(filepath.Glob("../docs/*/*.md"))(t)
 	pages = append(append(pages, more...), "../README.md", "../examples/README.md", "../python/README.md")
 	for _, name := range []string{"learned", "told", "yardsticks", "expectations", "physics-fit"} {
 		pages = append(pages, "../studies/"+name+".md")
 	}
 	n := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Get(os.ReadFile(page))(t)
 		whole := strings.ReplaceAll(string(text), "\\\n", " ")
 		for _, m := range commandLine.FindAllStringSubmatch(whole, -1) {
 			words, ok := shellWords(m[1])
@@ -120,10 +112,7 @@ func shellWords(line string) (words []string, ok bool) {
 
 // TestEveryPageHasAPlace checks that the menu of the site and the table of docs/README.md lead to every page of docs.
 func TestEveryPageHasAPlace(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := require.Get(filepath.Glob("../docs/*.md"))(t)
 	menu, list := read(t, "../site/mkdocs.yml"), read(t, "../docs/README.md")
 	for _, page := range pages {
 		name := filepath.Base(page)

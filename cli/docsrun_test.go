@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // A pageCommand is a command that a page shows: in a block of code, or in backquotes on one of inlinePages.
@@ -82,22 +84,14 @@ func TestCommandsOfPagesRun(t *testing.T) {
 // repository's.
 func runPage(t *testing.T, page string, commands []pageCommand) {
 	folder := t.TempDir()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := require.Get(os.Executable())(t)
+	root := require.Get(filepath.Abs(".."))(t)
 	for path, to := range map[string]string{
 		"bin/clustergym": program, "docs": filepath.Join(root, "docs"), "studies": filepath.Join(root, "studies"),
 		"testdata": filepath.Join(root, "cli/testdata/snapshot"),
 	} {
 		path = filepath.Join(folder, path)
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(path), 0o777), os.Symlink(to, path)); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, cmp.Or(os.MkdirAll(filepath.Dir(path), 0o777), os.Symlink(to, path)))
 	}
 	server := newPageServer(t)
 	defer server.stop(t)
@@ -146,10 +140,7 @@ var (
 // filesOf returns the text of all files with names of a pattern.
 func filesOf(t *testing.T, pattern string) string {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := require.Get(filepath.Glob(pattern))(t)
 	var b strings.Builder
 	for _, path := range paths {
 		b.WriteString(read(t, path))
@@ -162,10 +153,7 @@ func namesOfTests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	for _, pattern := range []string{"*_test.go", "../*/*_test.go", "../*/*/*_test.go", "../*/*/*/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := require.Get(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			for _, m := range testName.FindAllStringSubmatch(read(t, file), -1) {
 				names[m[1]] = true
@@ -181,10 +169,7 @@ func commandsOfPages(t *testing.T) []pageCommand {
 	t.Helper()
 	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "examples/*.md", "studies/*.md", "python/*.md"} {
-		more, err := filepath.Glob("../" + pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := require.Get(filepath.Glob("../" + pattern))(t)
 		for _, page := range more {
 			if filepath.Dir(page) != "../docs/cli" {
 				pages = append(pages, strings.TrimPrefix(page, "../"))

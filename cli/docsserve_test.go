@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // serves matches commands that serve until they are stopped.
@@ -25,15 +27,10 @@ type pageServer struct {
 
 func newPageServer(t *testing.T) *pageServer {
 	t.Helper()
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	return &pageServer{port: port}
 }
 

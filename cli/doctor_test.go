@@ -11,6 +11,7 @@ import (
 
 	public "github.com/clustergym/clustergym/env/trace/fetch"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestDoctor checks what doctor says on a machine with nothing besides the program, and with a tool that is broken.
@@ -19,13 +20,9 @@ func TestDoctor(t *testing.T) {
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)
 	t.Setenv("CLUSTERGYM_SHARED", "")
-	if err := os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\nexit 3\n"), 0o755))
 	var all []finding
-	if err := json.Unmarshal([]byte(must(t, "doctor", "--json").out), &all); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(must(t, "doctor", "--json").out), &all))
 	status := map[string]string{}
 	for _, f := range all {
 		status[f.Check] = f.Status
@@ -63,9 +60,7 @@ func TestDoctorWaitsForNoTool(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\n"+sleep+" 60\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\n"+sleep+" 60\n"), 0o755))
 	t.Setenv("PATH", tools)
 	defer func(before time.Duration) { toolTime = before }(toolTime)
 	toolTime = 100 * time.Millisecond
@@ -76,21 +71,13 @@ func TestDoctorWaitsForNoTool(t *testing.T) {
 func TestDoctorLooksWhereScenariosDo(t *testing.T) {
 	root := t.TempDir()
 	within := filepath.Join(root, "module", "deep")
-	if err := os.MkdirAll(within, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "module", "go.mod"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.MkdirAll(within, 0o777))
+	require.Do(t, os.WriteFile(filepath.Join(root, "module", "go.mod"), nil, 0o666))
 	for _, set := range public.Sets() {
 		for _, f := range set.Files {
 			path := filepath.Join(root, "shared", "traces", set.Folder, f.Name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.Do(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			require.Do(t, os.WriteFile(path, nil, 0o666))
 		}
 	}
 	t.Setenv("CLUSTERGYM_SHARED", "")

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 func TestSchedulesAreDrawn(t *testing.T) {
@@ -79,9 +80,7 @@ func TestGzipBombsAreRefused(t *testing.T) {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
 		fill(z)
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, z.Close())
 		return b.String()
 	}
 	zeros := pack(func(w io.Writer) {
@@ -98,10 +97,7 @@ func TestGzipBombsAreRefused(t *testing.T) {
 // TestWhatThePageOnSeeingSaysIsSo runs the commands of docs/seeing.md in order in one folder, and checks that they print what the
 // page shows.
 func TestWhatThePageOnSeeingSaysIsSo(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "seeing.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := require.Get(os.ReadFile(filepath.Join("..", "docs", "seeing.md")))(t)
 	t.Setenv("LC_ALL", "C.UTF-8")
 	t.Chdir(t.TempDir())
 	ran, printed := 0, ""

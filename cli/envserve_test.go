@@ -15,6 +15,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/envserve"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // ask sends a request to env serve and returns the reply.
@@ -42,15 +43,10 @@ func ask(t *testing.T, to io.Writer, from io.Reader, kind envserve.Kind, argumen
 func TestEnvironmentsAreServed(t *testing.T) {
 	// The command takes over its ends, so these are descriptors that no os.File owns.
 	var requests, replies [2]int
-	if err := errors.Join(unix.Pipe(requests[:]), unix.Pipe(replies[:])); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, errors.Join(unix.Pipe(requests[:]), unix.Pipe(replies[:])))
 	to, from := os.NewFile(uintptr(requests[1]), "requests"), os.NewFile(uintptr(replies[0]), "replies")
 	defer from.Close()
-	memory, err := os.Create(filepath.Join(t.TempDir(), "memory"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := require.Get(os.Create(filepath.Join(t.TempDir(), "memory")))(t)
 	defer memory.Close()
 	ended := make(chan said, 1)
 	go func() {
@@ -58,9 +54,7 @@ func TestEnvironmentsAreServed(t *testing.T) {
 			"--fds", fmt.Sprintf("%d,%d,%d", requests[0], replies[1], memory.Fd()))
 	}()
 	var hello envserve.Hello
-	if err := json.Unmarshal(ask(t, to, from, envserve.SayHello, envserve.Protocol), &hello); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal(ask(t, to, from, envserve.SayHello, envserve.Protocol), &hello))
 	if stat, err := memory.Stat(); err != nil || int(stat.Size()) != hello.Size || hello.Envs != 2 || hello.Autoreset != "disabled" {
 		t.Fatalf("hello is %+v, the memory %v, %v", hello, stat, err)
 	}
@@ -76,9 +70,7 @@ func TestEnvironmentsAreServed(t *testing.T) {
 		ask(t, to, from, envserve.Step, 0)
 	}
 	var p envPicture
-	if err := json.Unmarshal(ask(t, to, from, envserve.Render, 1), &p); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal(ask(t, to, from, envserve.Render, 1), &p))
 	if len(p.GPUs) != 8 || p.Until <= 0 || len(p.Boxes) == 0 || p.Names[p.Boxes[0].Job] == "" || !strings.Contains(p.Text, "\n") {
 		t.Errorf("the picture is %+v", p)
 	}

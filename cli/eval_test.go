@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // evaluation returns the files in an evaluation's folder, without the file of wall-clock times.
@@ -25,9 +26,7 @@ func evaluation(t *testing.T, dir string) map[string]string {
 		files[rel] = read(t, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	return files
 }
 
@@ -115,9 +114,7 @@ func TestEvalComparesWhatDidNotFail(t *testing.T) {
 		t.Fatalf("exit code %d, want %d\n%s", s.code, cmdline.CodeSomeFailed, s.talk)
 	}
 	var got evaluated
-	if err := json.Unmarshal([]byte(s.out), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(s.out), &got))
 	if n := len(got.Comparisons[1].Policies); n != 2 || len(got.Comparisons[0].Policies) != 3 || len(got.Failed) != 2 {
 		t.Errorf("%d policies compared and %d cases failed, want 2 and 2", n, len(got.Failed))
 	}

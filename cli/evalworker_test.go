@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/work"
 )
 
@@ -19,9 +20,7 @@ import (
 func TestEvalWithWorkersWritesTheSameBytes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(mainVariable, "1") // for the workers
-	if err := os.CopyFS("mine", released.FS()); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.CopyFS("mine", released.FS()))
 	args := []string{"eval", "-s", "embedded-small-v1,loaning-small-v1", "-p", "fifo,a-srpt:predictor=fitted,x=mine,prior",
 		"--windows", "2", "--parquet", "--seeds", "2", "--out"}
 	must(t, append(args, "alone")...)
@@ -41,18 +40,10 @@ func openedJob(t *testing.T, change func(string) string) error {
 	o := &evalOptions{Scenarios: []string{"embedded-small-v1"}, Policies: []string{"fifo", "mine"}, Baseline: "fifo", Split: "test",
 		Pool: poolOptions{Workers: 1}}
 	a := &app{App: cmdline.New(strings.NewReader(""), os.Stdout, os.Stderr)}
-	policies, err := a.findPolicies(o.Policies, o.Baseline)
-	if err != nil {
-		t.Fatal(err)
-	}
-	suites, err := o.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	policies := require.Get(a.findPolicies(o.Policies, o.Baseline))(t)
+	suites := require.Get(o.open())(t)
 	plan, err := o.plan(suites, policies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	_, err = a.openJob(t.Context(), nil, []byte(caseJob+"\n"+change(string(plan.Job))))
 	return err
 }
@@ -60,9 +51,7 @@ func openedJob(t *testing.T, change func(string) string) error {
 // TestOtherJobsAreRefused checks that a worker does not play what the learner did not mean.
 func TestOtherJobsAreRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.CopyFS("mine", released.FS()); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.CopyFS("mine", released.FS()))
 	if err := openedJob(t, func(text string) string { return text }); err != nil {
 		t.Errorf("the job itself: %v", err)
 	}
@@ -102,9 +91,7 @@ func TestAnInterruptEndsTheWaitForABroker(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond)
 		began := time.Now()
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, cmd.Process.Signal(syscall.SIGINT))
 		<-p.ended
 		if code := cmd.ProcessState.ExitCode(); code != cmdline.CodeInterrupted || time.Since(began) > brokerWait/2 {
 			t.Errorf("%s: exit code %d after %v, want %d\n%s", args[0], code, time.Since(began), cmdline.CodeInterrupted, p.text())
@@ -119,13 +106,8 @@ func TestTheFolderSaysHowToReachTheBroker(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := &workerPool{dir: "run", ctx: context.Background()}
 	p.access = work.Access{URL: "tls://nats.example:4222", CA: "ca.pem", Creds: "mine.creds", Queue: "q"}
-	if err := p.writeContact(); err != nil {
-		t.Fatal(err)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, p.writeContact())
+	here := require.Get(os.Getwd())(t)
 	want := p.access
 	want.CA, want.Creds = filepath.Join(here, "ca.pem"), filepath.Join(here, "mine.creds")
 	found := workersOptions{Dir: "run"}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx"
 )
 
@@ -36,10 +37,7 @@ func TestExportONNX(t *testing.T) {
 	out := must(t, append(export, "--model", scorer(t, 0, 0), "--out", "policies/mine", "--sign-key", private)...).out
 	contains(t, out, "policy mine: policies/mine")
 	contains(t, out, "64 rounds of embedded-small-v1; it departed from the prior in")
-	card, err := os.ReadFile("policies/mine/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	card := require.Get(os.ReadFile("policies/mine/README.md"))(t)
 	for _, part := range []string{"# Policy mine", "Prior: `sjfskip`", "Input `coalition`: float32", "of any number of servers", "from 0.00 to"} {
 		contains(t, string(card), part)
 	}

@@ -10,19 +10,16 @@ import (
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // bundleNamed writes a learned policy with a name into the folder bundles/NAME.
 func bundleNamed(t *testing.T, name string) {
 	t.Helper()
 	p, _, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	p.Name = name
-	if err := export.Save(filepath.Join("bundles", name), p, "", checkpoints.Provenance{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, export.Save(filepath.Join("bundles", name), p, "", checkpoints.Provenance{}, nil))
 }
 
 // TestANameStandsForOnePolicy checks that a policy that bears the name of another one does not take its row.
@@ -61,10 +58,7 @@ func TestBaselinesByTheirNames(t *testing.T) {
 	bundleNamed(t, "sjfskip")
 	bundleNamed(t, "venus")
 	of := func(arg string) string {
-		p, err := (&app{}).fitter().Load(arg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Get((&app{}).fitter().Load(arg))(t)
 		return p.Rule + " " + p.Digest
 	}
 	usual, own := of("prior"), of("bundles/venus")

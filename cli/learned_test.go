@@ -14,6 +14,7 @@ import (
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/folderlock"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/tbevent"
 )
 
@@ -43,9 +44,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		files[rel] = read(t, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	return files
 }
 
@@ -114,10 +113,7 @@ func TestQuickstartGoesThroughEverything(t *testing.T) {
 func TestAFolderInUseIsLeftAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
 	train2(t, "runs/one")
-	release, err := folderlock.Acquire("runs/one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := require.Get(folderlock.Acquire("runs/one"))(t)
 	before := tree(t, "runs/one")
 	for _, args := range [][]string{
 		{"train", "--resume", "--dir", "runs/one"},
@@ -152,9 +148,7 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 	sums := map[string][]float64{}
 	for text := range strings.Lines(read(t, "runs/eval-embedded-small-v1/results.jsonl")) {
 		var l line
-		if err := json.Unmarshal([]byte(text), &l); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, json.Unmarshal([]byte(text), &l))
 		sums[l.Policy] = append(sums[l.Policy], l.SumJCT)
 	}
 	if len(sums["mine"]) != 2 || !slices.Equal(sums["mine"], sums["run"]) {
@@ -166,9 +160,7 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 	contains(t, read(t, "named/figures/embedded-small-v1-gantt.svg"), ">run<")
 	contains(t, read(t, "named/figures/learning.svg"), ">run<")
 
-	if err := os.WriteFile("cluster.json", []byte(must(t, "plan", "--example").out), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile("cluster.json", []byte(must(t, "plan", "--example").out), 0o666))
 	contains(t, must(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy").out, "mine at", "the prior")
 	contains(t, must(t, "simulate", "--trace", file(t, "jobs.csv", jobs), "--servers", "2", "--gpus-per-server", "4", "--policy",
 		"runs/one/policy").out, "mine", "4, 4 finished")
@@ -193,15 +185,11 @@ func TestLearnedPoliciesAreExportedComparedAndAsked(t *testing.T) {
 	for _, name := range []string{"policy.onnx", "weights.safetensors"} {
 		part := filepath.Join("runs", "one", "policy", name)
 		text := read(t, part)
-		if err := os.WriteFile(part, []byte(text[:len(text)-1]), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.WriteFile(part, []byte(text[:len(text)-1]), 0o666))
 		if s := command(t, "plan", "--snapshot", "cluster.json", "--policy", "runs/one/policy"); s.code != cmdline.CodeError ||
 			!strings.Contains(s.talk, "damaged") || !strings.Contains(s.talk, name) {
 			t.Errorf("damaged %s: exit code %d\n%s", name, s.code, s.talk)
 		}
-		if err := os.WriteFile(part, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.WriteFile(part, []byte(text), 0o666))
 	}
 }

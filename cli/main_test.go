@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/cmdline/cmdlinetest"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -46,9 +47,7 @@ func must(t *testing.T, args ...string) said {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(path, []byte(text), 0o666))
 	return path
 }
 
@@ -168,14 +167,8 @@ func TestDocsAreReproducible(t *testing.T) {
 		t.Fatalf("%d pages: %v", len(pages), err)
 	}
 	for _, page := range pages {
-		x, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := os.ReadFile(filepath.Join(b, filepath.Base(page)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := require.Get(os.ReadFile(page))(t)
+		y := require.Get(os.ReadFile(filepath.Join(b, filepath.Base(page))))(t)
 		if !bytes.Equal(x, y) {
 			t.Errorf("%s differs", filepath.Base(page))
 		}
@@ -264,20 +257,12 @@ func TestSimulateReproducesTheGoldenSchedules(t *testing.T) {
 		s := must(t, "simulate", "--trace", filepath.Join(dir, "philly_w1k.csv"), "--servers", "1", "--gpus-per-server", "64",
 			"--preempt-overhead", "0s", "--policy", c.policy, "--jobs-out", out, "--json")
 		var r simulation
-		if err := json.Unmarshal([]byte(s.out), &r); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, json.Unmarshal([]byte(s.out), &r))
 		if r.SumJCT != c.sum || r.Policy != c.policy || r.Finished != 961 {
 			t.Errorf("%s: sum of JCT %v over %d jobs, want %v over 961", c.policy, r.SumJCT, r.Finished, c.sum)
 		}
-		want, err := os.ReadFile(filepath.Join(dir, "expected_64gpu_"+c.policy+".csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := require.Get(os.ReadFile(filepath.Join(dir, "expected_64gpu_"+c.policy+".csv")))(t)
+		got := require.Get(os.ReadFile(out))(t)
 		_, want, _ = bytes.Cut(bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n")), []byte("\n"))
 		header, got, _ := bytes.Cut(got, []byte("\n"))
 		if string(header) != "job_id,submit_s,start_s,end_s,jct_s" || !bytes.Equal(want, got) {

@@ -3,13 +3,12 @@ package cli
 import (
 	"path/filepath"
 	"testing"
+
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 func TestCalledAs(t *testing.T) {
-	here, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := require.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	t.Chdir(here)
 	for arg, want := range map[string]string{
 		"clustergym": "clustergym", "bin/clustergym": "bin/clustergym", "./clustergym": "./clustergym",

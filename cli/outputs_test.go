@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestOutputsReplaceOnlyFiles checks, for every command that writes a file that the user names, that a pipe stays one and gives its
@@ -36,20 +38,14 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 			plain, link, pipe := at("plain.svg"), at("link.svg"), at("pipe.svg") // --gantt wants such a name
 			must(t, append(args, plain)...)
 			want := read(t, plain)
-			if err := os.Symlink("aside", link); err != nil {
-				t.Fatal(err)
-			}
+			require.Do(t, os.Symlink("aside", link))
 			must(t, append(args, link)...)
 			if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink || read(t, link) != want {
 				t.Errorf("the link is now %v, %v, its file is\n%.300s\nwant\n%.300s", info, err, read(t, link), want)
 			}
-			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.Do(t, syscall.Mkfifo(pipe, 0o600))
 			f, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that nobody waits
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.Do(t, err)
 			defer f.Close()
 			got := make(chan string)
 			go func() {
@@ -68,9 +64,7 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 				t.Errorf("the pipe's reader got\n%.300s\nwant\n%.300s", text, want)
 			}
 			folder := at("folder.svg")
-			if err := os.Mkdir(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.Do(t, os.Mkdir(folder, 0o700))
 			if s := command(t, append(args, folder)...); s.code == 0 || !strings.Contains(s.talk, "it is a folder, want a file") {
 				t.Errorf("a folder: exit code %d, %s", s.code, s.talk)
 			}

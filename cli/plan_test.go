@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 var updatePlans = flag.Bool("update-plans", false, "rewrite testdata/plan and what commands print in docs/what-if.md")
@@ -32,12 +33,8 @@ func TestPlansOfTheExample(t *testing.T) {
 func golden(t *testing.T, path, got string, update bool) {
 	t.Helper()
 	if update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.Do(t, os.WriteFile(path, []byte(got), 0o666))
 	}
 	if want := read(t, path); got != want {
 		t.Errorf("%s:\n%s\nwant\n%s", path, got, want)
@@ -90,9 +87,7 @@ func TestPlanExplainsOneJob(t *testing.T) {
 		}
 	}
 	text := must(t, "plan", "--snapshot", snapshot, "--policy", "sjfskip", "--json").out
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(text), &p))
 	if o := p.Ops[0]; o.Code != "started" || o.Why == "" || o.Runner.Server != "server-3" || o.Runner.Left != 5 ||
 		o.Passed.Earliest != "bert-large" || o.Passed.Shortest != "bert-large" {
 		t.Errorf("first operation: %+v", o)
@@ -158,9 +153,7 @@ func TestPlanForecastsStarts(t *testing.T) {
 			P90    *float64 `json:"p90_s"`
 		} `json:"starts"`
 	}
-	if err := json.Unmarshal([]byte(must(t, append(args, "--json")...).out), &out); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(must(t, append(args, "--json")...).out), &out))
 	if len(out.Starts) != 2 || out.Starts[0].Median == nil || *out.Starts[0].P90 < *out.Starts[0].Median {
 		t.Errorf("%+v, want the two jobs that wait", out.Starts)
 	}

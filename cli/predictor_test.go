@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // smallScenario are flags that make embedded-small-v1 quick to play.
@@ -24,10 +25,7 @@ func TestPredictorFit(t *testing.T) {
 		if want := out + ": forest, by 480 jobs of the training split of embedded-small-v1"; !strings.Contains(s.out, want) {
 			t.Errorf("fit says\n%s, want %q", s.out, want)
 		}
-		file, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := require.Get(os.ReadFile(out))(t)
 		files = append(files, file)
 	}
 	if !bytes.Equal(files[0], files[1]) {
@@ -95,9 +93,7 @@ func TestFittedMistakes(t *testing.T) {
 func TestPredictorMistakes(t *testing.T) {
 	dir := t.TempDir()
 	out, none, broken := filepath.Join(dir, "x.predictor"), filepath.Join(dir, "none.predictor"), filepath.Join(dir, "broken.predictor")
-	if err := os.WriteFile(broken, []byte("no"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(broken, []byte("no"), 0o600))
 	for _, c := range []struct {
 		args []string
 		code int

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // smallTraining makes a run of train end soon.
@@ -65,9 +66,7 @@ func TestPrintedCommandsRun(t *testing.T) {
 func ownTrace(t *testing.T) {
 	t.Helper()
 	dir := "my data"
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.Mkdir(dir, 0o777))
 	told := "name: own-v1\nabout: the test\ncluster: {servers: 4, gpus_per_server: 8}\nworkload: {trace: jobs.csv, oversize: clamp}\n" +
 		"window: {arrivals: 20, train: [0, 0.6], validation: [0.6, 0.8], test: [0.8, 1]}\npreempt_overhead: 1m\n"
 	for name, text := range map[string]string{
@@ -75,9 +74,7 @@ func ownTrace(t *testing.T) {
 		"untold.yaml": told + "estimates: {kind: none}\ntold: {speeds: nothing, models: nothing}\nreadings: {interval: 5m}\n",
 		"jobs.csv":    must(t, "trace", "gen", "--jobs", "300", "--load", "1.2", "--gpus", "32").out,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 }
 
@@ -104,9 +101,7 @@ func TestARunWhoseRewardIsElsewhere(t *testing.T) {
 	must(t, slices.Concat([]string{"train", "--dir", "runs/one", "-s", "embedded-small-v1", "--set", "scenario.workload.jobs=1000",
 		"--set", "train.reward=hour"}, smallTraining)...)
 	text := strings.Replace(read(t, "runs/one/run.yaml"), "reward: hour", "reward: theirs", 1)
-	if err := os.WriteFile("runs/one/run.yaml", []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile("runs/one/run.yaml", []byte(text), 0o666))
 	p := printed{t: t}
 	p.follow(must(t, "export", "--run", "runs/one"), cmdline.CodeOK, "try it:", "serve:")
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -31,9 +32,7 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 	contains(t, must(t, "__complete", "plan", "--policy", "rel").out, "released")
 
 	// The path of a folder with that name means the folder.
-	if err := os.Mkdir("released", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.Mkdir("released", 0o777))
 	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "./released"); s.code != cmdline.CodeNoRun {
 		t.Errorf("an empty folder of the same name: exit code %d, want %d\n%s", s.code, cmdline.CodeNoRun, s.talk)
 	}
@@ -41,10 +40,7 @@ func TestReleasedIsAPolicyEverywhere(t *testing.T) {
 
 // TestPriorOfReleased checks that prior means the prior of the released policy, even if prior is only the baseline.
 func TestPriorOfReleased(t *testing.T) {
-	p, err := (&app{}).findPolicy(released.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Get((&app{}).findPolicy(released.Name))(t)
 	want := p.Prior
 	for _, c := range []struct {
 		policies []string
@@ -53,10 +49,7 @@ func TestPriorOfReleased(t *testing.T) {
 		{[]string{"released", "prior"}, "sjfskip"}, {[]string{"prior", "released"}, "prior"}, {[]string{"released"}, "prior"},
 		{[]string{"prior"}, "released"},
 	} {
-		all, err := (&app{}).findPolicies(c.policies, c.baseline)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := require.Get((&app{}).findPolicies(c.policies, c.baseline))(t)
 		for _, got := range all {
 			if got.Name == policy.Prior && got.Digest != want.Digest {
 				t.Errorf("%v against %s: the prior is another one", c.policies, c.baseline)
@@ -76,9 +69,7 @@ func TestRecipes(t *testing.T) {
 	} {
 		opts := trainOptions{Config: "../" + r.path}
 		all, settings, _, err := opts.load(&app{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, err)
 		if len(all) != r.scenarios || settings.Candidates != r.candidates || settings.Updates < 10 {
 			t.Errorf("%s: %d scenarios, %d candidates, %d updates", r.path, len(all), settings.Candidates, settings.Updates)
 		}
@@ -100,9 +91,7 @@ func TestExportWritesAModelCard(t *testing.T) {
 	if again := read(t, page); again != card {
 		t.Errorf("the same export writes another card:\n%s\nbefore\n%s", again, card)
 	}
-	if err := os.WriteFile(page, []byte("# Notes\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(page, []byte("# Notes\n"), 0o666))
 	if s := command(t, "export", "--run", "runs/one"); s.code != cmdline.CodeError || !strings.Contains(s.talk, "README.md") {
 		t.Errorf("over somebody's page: exit code %d\n%s", s.code, s.talk)
 	}

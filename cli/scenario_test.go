@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 func TestScenarioLsGroupsFamilies(t *testing.T) {
@@ -20,9 +21,7 @@ func TestScenarioLsGroupsFamilies(t *testing.T) {
 		Name   string   `json:"name"`
 		Family []string `json:"family"`
 	}
-	if err := json.Unmarshal([]byte(must(t, "scenario", "ls", "--json").out), &lines); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(must(t, "scenario", "ls", "--json").out), &lines))
 	n := 0
 	for _, l := range lines {
 		n += max(1, len(l.Family))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -73,19 +74,10 @@ func fetch(t *testing.T, method, url, body string) string {
 // request sends a request and returns the status and the text of its answer.
 func request(t *testing.T, method, url, body string) (status int, answer string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := require.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
+	res := require.Get(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Get(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(text)
 }
 
@@ -130,9 +122,7 @@ func TestServeReplayTellsWhatDiffers(t *testing.T) {
 		t.Errorf("exit code %d", s.code)
 	}
 	var r replayedLog
-	if err := json.Unmarshal([]byte(s.out), &r); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, json.Unmarshal([]byte(s.out), &r))
 	if r.Decisions != 3 || r.Same != 1 || r.Differ != 1 || r.Failed != 1 || r.Lines[0].Line != 1 ||
 		!strings.Contains(r.Lines[0].Differs, "gpus[0]: 1 in the log, now 2") || !strings.Contains(r.Lines[1].Error, "line 3: damaged") {
 		t.Errorf("%+v", r)
@@ -170,9 +160,7 @@ func TestServeReloadsABundle(t *testing.T) {
 	defer func(before time.Duration) { pollEvery = before }(pollEvery)
 	pollEvery = 10 * time.Millisecond
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "checkpoints", "released"))); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "checkpoints", "released"))))
 	url, said, end := serving(t, "--policy", dir)
 	before := fetch(t, http.MethodGet, url+"/v1/policy", "")
 	wait := func(part string) {
@@ -187,17 +175,13 @@ func TestServeReloadsABundle(t *testing.T) {
 	}
 	weights := filepath.Join(dir, "weights.safetensors")
 	good := read(t, weights)
-	if err := os.WriteFile(weights, []byte(good[:len(good)-4]+"\x00\x00\x00\x7f"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(weights, []byte(good[:len(good)-4]+"\x00\x00\x00\x7f"), 0o666))
 	wait("the old one goes on")
 	if now := fetch(t, http.MethodGet, url+"/v1/policy", ""); now != before {
 		t.Errorf("a damaged bundle changed the policy:\n%s\n%s", before, now)
 	}
 	fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out)
-	if err := os.WriteFile(weights, []byte(good), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(weights, []byte(good), 0o666))
 	wait(`"msg":"policy reloaded"`)
 	contains(t, fetch(t, http.MethodGet, url+"/metrics", ""), `clustergym_reloads_total{result="ok"} `)
 	if code := end(); code != cmdline.CodeOK {

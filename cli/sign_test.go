@@ -10,20 +10,15 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // keyFiles writes a pair of keys in the format of openssl and returns their paths.
 func keyFiles(t *testing.T, number byte) (private, public string) {
 	t.Helper()
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{number}, ed25519.SeedSize))
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := require.Get(x509.MarshalPKCS8PrivateKey(key))(t)
+	open := require.Get(x509.MarshalPKIXPublicKey(key.Public()))(t)
 	private = file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 	if err := os.Chmod(private, 0o600); err != nil { // others could sign with it, and it would be refused
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestSimulateShowsProgress checks that simulate says how many jobs have finished, unless it shall be quiet.
@@ -31,9 +32,7 @@ func TestSimulateForgetsTheLog(t *testing.T) {
 		out := filepath.Join(dir, "jobs.csv")
 		s := must(t, append([]string{"simulate", "--trace", trace, "--servers", "2", "--gpus-per-server", "8", "--policy", "srtf",
 			"--oversize", "clamp", "--jobs-out", out, "--json"}, args...)...)
-		if err := json.Unmarshal([]byte(s.out), &result); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, json.Unmarshal([]byte(s.out), &result))
 		result.CPU = 0
 		return result, read(t, out)
 	}

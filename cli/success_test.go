@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // keys returns the sorted keys of a JSON object.
@@ -37,10 +38,7 @@ func contains(t *testing.T, text string, parts ...string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Get(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -118,9 +116,7 @@ func TestSimulateObeysItsOptions(t *testing.T) {
 		t.Helper()
 		args := append([]string{"simulate", "--trace", trace, "--servers", "1", "--gpus-per-server", "4", "--json", "--oversize", "drop"}, more...)
 		var r simulation
-		if err := json.Unmarshal([]byte(must(t, args...).out), &r); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, json.Unmarshal([]byte(must(t, args...).out), &r))
 		return r
 	}
 	for _, c := range []struct {

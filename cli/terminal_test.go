@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestFilesOfOthersDoNotActOnTheTerminal checks that a file with characters that act on a terminal is refused, and that the error
@@ -16,10 +17,7 @@ import (
 func TestFilesOfOthersDoNotActOnTheTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, text := range []string{"\x1b[2J", "\u202egpj.exe"} {
-		quoted, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		quoted := require.Get(json.Marshal(text))(t)
 		trace := file(t, "jobs.csv", jobs+text+",1,50,5\n")
 		odd := file(t, "odd.csv", "job_id,num_gpu,submit_time,duration,"+text+"\n")
 		snapshot := file(t, "cluster.json", strings.ReplaceAll(must(t, "plan", "--example").out, `"name":"server-0"`, `"name":`+string(quoted)))

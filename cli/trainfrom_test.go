@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // further returns a command line for a short training from a policy, on the jobs of another generated trace.
@@ -26,9 +27,7 @@ func further(from, dir string, more ...string) []string {
 // the policy; that the card of its policy tells what it began as; and that eval refuses the jobs of all.
 func TestTrainsFromPolicies(t *testing.T) {
 	p, m, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	seen := m.Training.Seen[0].Trace
 	t.Chdir(t.TempDir())
 	s := must(t, further("released", "runs/mine")...)
@@ -70,9 +69,7 @@ func TestTrainFromRefusals(t *testing.T) {
 	path := filepath.Join("damaged", "weights.safetensors")
 	b := []byte(read(t, path))
 	b[len(b)-3] ^= 1
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(path, b, 0o666))
 	for _, c := range []struct {
 		args []string
 		code int

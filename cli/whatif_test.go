@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestThePageOfWhatIf checks that the commands of docs/what-if.md print what the page shows.
@@ -24,16 +25,11 @@ func TestTheSnapshotsPage(t *testing.T) {
 // the given files of testdata/snapshot. The page must have at least the given number of commands.
 func checkPage(t *testing.T, name string, least int, files ...string) {
 	t.Helper()
-	path, err := filepath.Abs("../docs/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := require.Get(filepath.Abs("../docs/" + name))(t)
 	page, folder := read(t, path), t.TempDir()
 	for _, name := range files {
 		text := read(t, filepath.Join("testdata", "snapshot", name))
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666))
 	}
 	t.Chdir(folder)
 	var said []string
@@ -54,9 +50,7 @@ func checkPage(t *testing.T, name string, least int, files ...string) {
 	}
 	got := strings.Join(said, "\n") + "\n"
 	if *updatePlans {
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.WriteFile(path, []byte(got), 0o666))
 		page = got
 	}
 	if got != page || asked < least {
@@ -76,9 +70,7 @@ func shell(t *testing.T, line string) []string {
 	}
 	out := filtered(t, must(t, args[1:]...).out, filter)
 	if into != "" {
-		if err := os.WriteFile(into, []byte(out), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.Do(t, os.WriteFile(into, []byte(out), 0o666))
 		return nil
 	}
 	var lines []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/units"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/train"
@@ -43,18 +44,14 @@ const benchWindows = 24
 func benchTrain(b *testing.B, dir, labels string, pool units.Pool) time.Duration {
 	b.Helper()
 	s, err := scenario.Load("embedded-small-v1", "window.arrivals=300")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.Do(b, err)
 	cfg := train.DefaultConfig()
 	cfg.Updates, cfg.Expert, cfg.Windows, cfg.Prior, cfg.Validation, cfg.Label = 1, 1, benchWindows, "srsf+menu+move", 1, 1
 	before := cpuOf(b, syscall.RUSAGE_SELF)
 	_, _, err = train.Run(b.Context(), cfg, train.Options{
 		Dir: dir, Labels: labels, Scenarios: []*scenario.Scenario{s}, Pool: pool, Workers: 1,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.Do(b, err)
 	return cpuOf(b, syscall.RUSAGE_SELF) - before
 }
 
@@ -62,9 +59,7 @@ func benchWorkers(b *testing.B, n int) {
 	dir := filepath.Join(b.TempDir(), "run")
 	a := app{App: cmdline.New(nil, b.Output(), b.Output())}
 	pool, err := (&poolOptions{Workers: n, brokerOptions: brokerOptions{Queue: work.DefaultQueue}}).open(b.Context(), dir, &a, func(err error) { b.Error(err) }, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.Do(b, err)
 	timed := &timedPool{Pool: pool.of(trainJob), pool: pool}
 	before := cpuOf(b, syscall.RUSAGE_CHILDREN)
 	benchTrain(b, dir, "", timed)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/folderlock"
+	require "github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/work"
 	"github.com/clustergym/clustergym/internal/work/worktest"
 )
@@ -75,9 +76,7 @@ func outcome(t *testing.T, dir string) map[string]string {
 		out[name] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, err)
 	return out
 }
 
@@ -134,14 +133,9 @@ func TestWorkersGiveTheSameBytes(t *testing.T) {
 // the broker there as it is.
 func TestASecondLearnerChangesNothing(t *testing.T) {
 	dir := t.TempDir()
-	unlock, err := folderlock.Acquire(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := require.Get(folderlock.Acquire(dir))(t)
 	path := filepath.Join(dir, contactName)
-	if err := os.WriteFile(path, []byte(`{"URL": "nats://127.0.0.1:1"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(path, []byte(`{"URL": "nats://127.0.0.1:1"}`), 0o600))
 	if s := command(t, append(small(dir), "--workers", "1")...); !strings.Contains(s.talk, "is in use by") {
 		t.Errorf("exit code %d\n%s", s.code, s.talk)
 	}
@@ -149,9 +143,7 @@ func TestASecondLearnerChangesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	unlock()
-	if err := os.WriteFile(filepath.Join(dir, "run.yaml"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(filepath.Join(dir, "run.yaml"), nil, 0o666))
 	if s := command(t, append(small(dir), "--workers", "1")...); !strings.Contains(s.talk, "holds a run already") {
 		t.Errorf("exit code %d\n%s", s.code, s.talk)
 	}
@@ -167,22 +159,15 @@ func TestWorkersOfAFolder(t *testing.T) {
 	o := poolOptions{brokerOptions: brokerOptions{Token: file(t, "token", "sixteen bytes and more")}}
 	o.Listen, o.Queue = "127.0.0.1:0", "mine"
 	a := &app{App: cmdline.New(strings.NewReader(""), io.Discard, io.Discard)}
-	p, err := o.open(t.Context(), dir, a, func(error) {}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Get(o.open(t.Context(), dir, a, func(error) {}, nil))(t)
 	defer p.close(true)
-	if err := p.of(trainJob).Start([]byte("job"), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, p.of(trainJob).Start([]byte("job"), nil))
 	if s := must(t, "workers", "--dir", dir, "--json"); !strings.Contains(s.out, `"queue": "mine"`) {
 		t.Errorf("%s", s.out)
 	}
 	path := filepath.Join(dir, contactName)
 	text := read(t, path)
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "sixteen bytes and more", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "sixteen bytes and more", "")), 0o600))
 	if s := command(t, "workers", "--dir", dir); !strings.Contains(s.talk, "Authorization") {
 		t.Errorf("without a token: %s", s.talk)
 	}
@@ -207,9 +192,7 @@ func TestAnInterruptLetsTheUpdateFinish(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT))
 	<-p.ended
 	if code := cmd.ProcessState.ExitCode(); code != cmdline.CodeInterrupted && code != cmdline.CodeOK {
 		t.Errorf("exit code %d, want %d, or %d if it was at the end:\n%s", code, cmdline.CodeInterrupted, cmdline.CodeOK, p.text())
@@ -223,10 +206,7 @@ func TestAnInterruptLetsTheUpdateFinish(t *testing.T) {
 // waits for the broker or for a learner.
 func TestAnInterruptedWorkerEndsWithAnError(t *testing.T) {
 	t.Setenv(tokenVariable, "sixteen bytes and more")
-	b, err := work.StartBroker(work.BrokerOptions{Address: "127.0.0.1:0", Token: "sixteen bytes and more"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Get(work.StartBroker(work.BrokerOptions{Address: "127.0.0.1:0", Token: "sixteen bytes and more"}))(t)
 	defer b.Close()
 	for _, url := range []string{"nats://127.0.0.1:1", b.URL()} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -253,10 +233,7 @@ var kills = flag.Int("kills", 10, "how many processes TestKills kills")
 func TestKills(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, small("alone")...)
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	port := ln.Addr().(*net.TCPAddr).Port
 	ln.Close()
 	url := fmt.Sprintf("nats://127.0.0.1:%d", port)
@@ -319,9 +296,7 @@ func TestKills(t *testing.T) {
 				labelled += p.computed()
 				p.kill()
 			}
-			if err := os.RemoveAll("killed"); err != nil {
-				t.Fatal(err)
-			}
+			require.Do(t, os.RemoveAll("killed"))
 			for _, name := range names {
 				procs[name] = launch(t, name, start[name]())
 			}
@@ -370,14 +345,9 @@ type process struct {
 
 func launch(t *testing.T, name string, cmd *exec.Cmd) *process {
 	t.Helper()
-	out, err := os.CreateTemp(t.TempDir(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Get(os.CreateTemp(t.TempDir(), name))(t)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.Do(t, cmd.Start())
 	p := &process{name: name, cmd: cmd, out: out, ended: make(chan struct{})}
 	go func() { p.err = cmd.Wait(); close(p.ended) }()
 	return p
