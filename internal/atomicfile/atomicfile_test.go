@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestWriteReplacesWholeOrNot(t *testing.T) {
@@ -27,9 +29,7 @@ func TestWriteReplacesWholeOrNot(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "f")
-			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte("old"), 0o600))
 			if err := Write(path, 0o644, c.write); !errors.Is(err, c.err) {
 				t.Fatalf("error %v, want %v", err, c.err)
 			}
@@ -48,17 +48,10 @@ func TestWriteReplacesWholeOrNot(t *testing.T) {
 // creates a new file.
 func TestWriteDoesNotTouchTheOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	if err := WriteBytes(path, 0o600, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
-	old, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBytes(path, 0o600, []byte("old")))
+	old := must.Get(os.Open(path))(t)
 	defer old.Close()
-	if err := WriteBytes(path, 0o600, []byte("new and longer")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteBytes(path, 0o600, []byte("new and longer")))
 	if got, err := io.ReadAll(old); err != nil || string(got) != "old" {
 		t.Errorf("open reader sees %q, %v, want old", got, err)
 	}
@@ -115,16 +108,10 @@ func TestMoveAsideSwaps(t *testing.T) {
 	parent := t.TempDir()
 	tmp, path := filepath.Join(parent, "tmp"), filepath.Join(parent, "d")
 	for _, dir := range []string{tmp, path} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "was-"+filepath.Base(dir)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "was-"+filepath.Base(dir)), nil, 0o600))
 	}
-	if err := moveAside(tmp, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, moveAside(tmp, path))
 	if got := append(list(t, tmp), list(t, path)...); !slices.Equal(got, []string{"was-d", "was-tmp"}) {
 		t.Errorf("after the swap: %q", got)
 	}
@@ -138,9 +125,7 @@ func TestIsTemp(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, name := range []string{"step-1", "a.tmp-b", ".git", ""} {
 		if IsTemp(name) {
 			t.Errorf("%q is seen as temporary", name)
@@ -150,10 +135,7 @@ func TestIsTemp(t *testing.T) {
 
 func list(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

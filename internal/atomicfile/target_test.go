@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestLinksAreFollowed checks that Write changes the file that a link leads to, be it there or not, and keeps the link.
@@ -35,21 +37,19 @@ func TestLinksAreFollowed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			must(t, os.MkdirAll(filepath.Join(dir, "real", "deep"), 0o700))
+			must.Do(t, os.MkdirAll(filepath.Join(dir, "real", "deep"), 0o700))
 			for name, to := range c.links {
 				if strings.HasPrefix(to, "/") {
 					to = dir + to
 				}
-				must(t, os.Symlink(to, filepath.Join(dir, name)))
+				must.Do(t, os.Symlink(to, filepath.Join(dir, name)))
 			}
 			real := filepath.Join(dir, "real", "f")
 			if c.old != "" {
-				must(t, os.WriteFile(real, []byte(c.old), 0o600))
+				must.Do(t, os.WriteFile(real, []byte(c.old), 0o600))
 			}
 			before := names(t, dir)
-			if err := WriteBytes(filepath.Join(dir, "link"), 0o644, []byte("new")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteBytes(filepath.Join(dir, "link"), 0o644, []byte("new")))
 			info, err := os.Lstat(real)
 			if err != nil || !info.Mode().IsRegular() || read(t, real) != "new" {
 				t.Errorf("the file: %v, %v, contains %q", info, err, read(t, real))
@@ -74,13 +74,13 @@ func TestLinksAreFollowed(t *testing.T) {
 func TestWhatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, os.Mkdir(at("folder"), 0o700))
-	must(t, os.Symlink("folder", at("to-folder")))
-	must(t, os.Symlink("loop", at("loop")))
-	must(t, os.Symlink("gone/f", at("to-missing-folder")))
+	must.Do(t, os.Mkdir(at("folder"), 0o700))
+	must.Do(t, os.Symlink("folder", at("to-folder")))
+	must.Do(t, os.Symlink("loop", at("loop")))
+	must.Do(t, os.Symlink("gone/f", at("to-missing-folder")))
 	t.Chdir(dir) // the path of a socket must be short
 	socket, err := net.Listen("unix", "socket")
-	must(t, err)
+	must.Do(t, err)
 	defer socket.Close()
 	before := names(t, dir)
 	for name, want := range map[string]string{
@@ -113,16 +113,14 @@ func TestPipesAreWrittenThrough(t *testing.T) {
 	for _, name := range []string{"pipe", "link"} {
 		dir := t.TempDir()
 		pipe := filepath.Join(dir, "pipe")
-		must(t, syscall.Mkfifo(pipe, 0o600))
-		must(t, os.Symlink("pipe", filepath.Join(dir, "link")))
+		must.Do(t, syscall.Mkfifo(pipe, 0o600))
+		must.Do(t, os.Symlink("pipe", filepath.Join(dir, "link")))
 		got := make(chan string, 1)
 		go func() {
 			text, err := os.ReadFile(pipe)
 			got <- fmt.Sprintf("%s, %v", text, err)
 		}()
-		if err := WriteBytes(filepath.Join(dir, name), 0o644, []byte("new")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteBytes(filepath.Join(dir, name), 0o644, []byte("new")))
 		if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
 			t.Fatalf("%s: the pipe is now %v, %v", name, info.Mode(), err)
 		}
@@ -163,7 +161,7 @@ func TestDevicesAreWrittenThrough(t *testing.T) {
 				t.Skip("no device can be made here:", err)
 			}
 			f.Close()
-			must(t, os.Symlink("device", filepath.Join(dir, "link")))
+			must.Do(t, os.Symlink("device", filepath.Join(dir, "link")))
 			for _, name := range []string{"device", "link"} {
 				if err := WriteBytes(filepath.Join(dir, name), 0o644, []byte("new")); !errors.Is(err, c.want) {
 					t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -183,26 +181,24 @@ func TestDevicesAreWrittenThrough(t *testing.T) {
 func TestOpenDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "f"))
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
-	must(t, os.Symlink(fmt.Sprintf("/dev/fd/%d", f.Fd()), filepath.Join(dir, "link")))
+	must.Do(t, os.Symlink(fmt.Sprintf("/dev/fd/%d", f.Fd()), filepath.Join(dir, "link")))
 	_, err = f.WriteString("before ")
-	must(t, err)
+	must.Do(t, err)
 	for _, path := range []string{fmt.Sprintf("/dev/fd/%d", f.Fd()), filepath.Join(dir, "link")} {
-		if err := WriteBytes(path, 0o644, []byte("new ")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteBytes(path, 0o644, []byte("new ")))
 	}
 	_, err = f.WriteString("after")
-	must(t, err)
+	must.Do(t, err)
 	if got := read(t, f.Name()); got != "before new new after" {
 		t.Errorf("the file contains %q", got)
 	}
 	r, w, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	defer r.Close()
-	must(t, WriteBytes(fmt.Sprintf("/dev/fd/%d", w.Fd()), 0o644, []byte("new")))
-	must(t, w.Close())
+	must.Do(t, WriteBytes(fmt.Sprintf("/dev/fd/%d", w.Fd()), 0o644, []byte("new")))
+	must.Do(t, w.Close())
 	if text, err := io.ReadAll(r); err != nil || string(text) != "new" {
 		t.Errorf("the pipe's reader got %q, %v", text, err)
 	}
@@ -222,10 +218,10 @@ func TestPermissionsAreKept(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "f")
 		if c.has != 0 {
-			must(t, os.WriteFile(path, nil, 0o600))
-			must(t, os.Chmod(path, c.has))
+			must.Do(t, os.WriteFile(path, nil, 0o600))
+			must.Do(t, os.Chmod(path, c.has))
 		}
-		must(t, WriteBytes(path, c.asked, []byte("new")))
+		must.Do(t, WriteBytes(path, c.asked, []byte("new")))
 		if info, err := os.Stat(path); err != nil || info.Mode() != c.want {
 			t.Errorf("had %v, asked for %v: has %v, %v, want %v", c.has, c.asked, info.Mode(), err, c.want)
 		}
@@ -235,13 +231,13 @@ func TestPermissionsAreKept(t *testing.T) {
 // TestOwnersAreKept checks that root leaves a file to its owner.
 func TestOwnersAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	must(t, os.WriteFile(path, nil, 0o600))
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	if err := os.Chown(path, 65534, 65533); err != nil {
 		t.Skip("no file can be given away here:", err)
 	}
-	must(t, WriteBytes(path, 0o666, []byte("new")))
+	must.Do(t, WriteBytes(path, 0o666, []byte("new")))
 	info, err := os.Stat(path)
-	must(t, err)
+	must.Do(t, err)
 	if s := info.Sys().(*syscall.Stat_t); s.Uid != 65534 || s.Gid != 65533 {
 		t.Errorf("it belongs to %d and %d", s.Uid, s.Gid)
 	}
@@ -269,9 +265,9 @@ func TestWriteDirReplacesFoldersOnly(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "d")
-			must(t, c.make(path))
+			must.Do(t, c.make(path))
 			before, err := os.Lstat(path)
-			must(t, err)
+			must.Do(t, err)
 			err = WriteDir(path, fill)
 			if (err == nil) != (c.refuse == "") || err != nil && !strings.Contains(err.Error(), c.refuse) {
 				t.Errorf("error %v, want %q", err, c.refuse)
@@ -290,17 +286,17 @@ func TestWriteDirReplacesFoldersOnly(t *testing.T) {
 func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"f", ".hidden", ".lock", "a.tmp-b", ".mine.tmp-draft", ".mine.tmp-0123456789abcdef0"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	must(t, Write(filepath.Join(dir, "f"), 0o600, func(io.Writer) error { // a killed writer leaves what is there now
+	must.Do(t, Write(filepath.Join(dir, "f"), 0o600, func(io.Writer) error { // a killed writer leaves what is there now
 		return os.CopyFS(dir+"-killed", os.DirFS(dir))
 	}))
-	must(t, os.Mkdir(TempName(filepath.Join(dir+"-killed", "d")), 0o700))
+	must.Do(t, os.Mkdir(TempName(filepath.Join(dir+"-killed", "d")), 0o700))
 	want := names(t, dir)
 	if n := len(names(t, dir+"-killed")); n != len(want)+2 {
 		t.Fatalf("the killed writers left %d files", n-len(want))
 	}
-	must(t, Clean(dir+"-killed"))
+	must.Do(t, Clean(dir+"-killed"))
 	if got := names(t, dir+"-killed"); !slices.Equal(got, want) {
 		t.Errorf("there are %q, want %q", got, want)
 	}
@@ -308,31 +304,24 @@ func TestClean(t *testing.T) {
 		t.Errorf("a folder that is absent: %v", err)
 	}
 	mine, other := TempName(filepath.Join(dir, "f")), TempName(filepath.Join(dir, "g"))
-	must(t, errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(other, nil, 0o600), CleanFile(filepath.Join(dir, "f"))))
+	must.Do(t, errors.Join(os.WriteFile(mine, nil, 0o600), os.WriteFile(other, nil, 0o600), CleanFile(filepath.Join(dir, "f"))))
 	_, gone := os.Lstat(mine)
 	if _, err := os.Lstat(other); err != nil || !errors.Is(gone, fs.ErrNotExist) {
 		t.Errorf("of one file: %v, of another one: %v", gone, err)
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	return string(text)
 }
 
 // names returns the paths of everything in a folder.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if path != dir {
 			name, _ := filepath.Rel(dir, path)
 			all = append(all, name)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 type mode string
@@ -76,9 +78,7 @@ train:
 jobs:
   - {name: ResNet50, gpus: 2, timeout: 90s}
 `, Options{EnvPrefix: "CLUSTERGYM", Sets: []string{"train.batch_size=512", "seed=18446744073709551615", "train.small=3", "train.small=4"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := settings{
 		Name:  "ResNet50",
 		Mode:  "a: b",
@@ -214,9 +214,7 @@ func TestRefusesOversizedFiles(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(path, []byte("seed: 3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("seed: 3\n"), 0o600))
 	got := defaults()
 	if _, err := Load(path, &got, Options{}); err != nil || got.Seed != 3 {
 		t.Errorf("seed %d, %v", got.Seed, err)

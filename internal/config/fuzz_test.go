@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // FuzzRead checks that no input panics, that a rejected input changes nothing, and that an accepted input survives writing as
@@ -28,10 +30,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		again, err := yaml.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(yaml.Marshal(got))(t)
 		back := defaults()
 		if _, err := Read(bytes.NewReader(again), "again.yaml", &back, Options{}); err != nil {
 			t.Fatalf("the YAML of an accepted configuration is refused: %v\n%s", err, again)

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the table, the walks and the drawing of docs/house.md")
@@ -26,9 +28,7 @@ func TestHouse(t *testing.T) {
 		t.Error(violation)
 	}
 	var drawing, table, ways bytes.Buffer
-	if err := errors.Join(rules.draw(&drawing, packages), rules.table(&table), showWalks(&ways)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(rules.draw(&drawing, packages), rules.table(&table), showWalks(&ways)))
 	const page = "../../docs/house.md"
 	text := read(t, page)
 	want := put(t, put(t, text, "floors", table.String()), "walks", ways.String())
@@ -87,9 +87,7 @@ func packages(t *testing.T) []listed {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		all = append(all, p)
 	}
 }
@@ -103,9 +101,7 @@ func readTree(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // toy returns rules for a few packages with a fenced module.
@@ -185,9 +181,7 @@ func TestDraw(t *testing.T) {
 		{ImportPath: "m/low/graph", Imports: []string{"m/low"}, Deps: []string{"m/low", "m/internal/x"}},
 		{ImportPath: "m/high", Imports: []string{"m/low", "m/low/graph"}, Deps: []string{"m/low", "m/low/graph", "m/internal/x"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := strings.Count(b.String(), "<path"); got != 2 {
 		t.Errorf("%d lines, want 2", got)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // walk is the way of one thing through the house: the calls from package to package that it takes, in order.
@@ -99,10 +101,7 @@ func namesIn(t *testing.T, folder string) names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		ast.Inspect(file, func(x ast.Node) bool {
 			switch x := x.(type) {
 			case *ast.FuncDecl:

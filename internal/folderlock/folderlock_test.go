@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const childVariable = "FOLDERLOCK_TEST_CHILD"
@@ -21,10 +23,7 @@ func TestChild(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	release, err := Acquire(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(Acquire(dir))(t)
 	defer release() // keeps the file, which the garbage collector would close
 	fmt.Println("locked")
 	select {}
@@ -35,24 +34,17 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
 	child.Env = append(os.Environ(), childVariable+"="+dir)
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
 		t.Fatalf("child says %q, %v", line, err)
 	}
-	_, err = Acquire(dir)
+	_, err := Acquire(dir)
 	held, ok := errors.AsType[*heldError](err)
 	if !ok || held.Path != dir || !strings.HasPrefix(held.By, fmt.Sprintf("process %d on ", child.Process.Pid)) {
 		t.Errorf("beside process %d: %v", child.Process.Pid, err)
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	if _, err := os.Stat(filepath.Join(dir, Name)); err != nil {
 		t.Errorf("the kill left no file: %v", err)
@@ -81,13 +73,8 @@ func TestFolderThatIsNone(t *testing.T) {
 func TestHolderThatIsNotKnown(t *testing.T) {
 	for _, text := range []string{"", "process 12", "process \x1b[2J\n", strings.Repeat("process ", 100)} {
 		dir := t.TempDir()
-		release, err := Acquire(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, Name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		release := must.Get(Acquire(dir))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, Name), []byte(text), 0o666))
 		if _, err := Acquire(dir); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 			t.Errorf("%.20q: %v", text, err)
 		}
@@ -135,14 +122,9 @@ func TestFiles(t *testing.T) {
 	path, link := filepath.Join(dir, "f"), filepath.Join(dir, "link")
 	for _, exists := range []bool{false, true} {
 		if exists {
-			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Symlink("f", link)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.WriteFile(path, nil, 0o600), os.Symlink("f", link)))
 		}
-		release, err := AcquireFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := must.Get(AcquireFile(path))(t)
 		for _, same := range []string{path, dir + "/../" + filepath.Base(dir) + "/f", link} {
 			if same == link && !exists {
 				continue
@@ -155,10 +137,7 @@ func TestFiles(t *testing.T) {
 		for _, lock := range []func() (func(), error){
 			func() (func(), error) { return Acquire(dir) }, func() (func(), error) { return AcquireFile(path + "2") },
 		} {
-			free, err := lock()
-			if err != nil {
-				t.Fatal(err)
-			}
+			free := must.Get(lock())(t)
 			free()
 		}
 		release()

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // guarded returns a slice of n numbers whose end is the end of readable memory: a read or write behind it ends the test.
@@ -15,17 +17,13 @@ func guarded(t *testing.T, n int) []float32 {
 	page := syscall.Getpagesize()
 	size := (4*n + page - 1) / page * page
 	mem, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := syscall.Munmap(mem); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := syscall.Mprotect(mem[size:], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mprotect(mem[size:], syscall.PROT_NONE))
 	if n == 0 {
 		return nil
 	}

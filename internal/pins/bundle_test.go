@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // bundles returns the pins of the released policy's files: as the program contains them, and as it would export them now.
@@ -17,13 +18,9 @@ func bundles() []group {
 		bundle("embedded", func(*testing.T) fs.FS { return released.FS() }),
 		bundle("exported", func(t *testing.T) fs.FS {
 			p, m, err := agents.LoadFS(released.FS())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			dir := t.TempDir()
-			if err := export.Save(dir, p, m.Created, m.Training, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, export.Save(dir, p, m.Created, m.Training, nil))
 			return os.DirFS(dir)
 		}),
 	}
@@ -36,10 +33,7 @@ func bundle(window string, open func(*testing.T) fs.FS) group {
 	} {
 		g.pins = append(g.pins, pin{what: file[0], window: window, policy: released.Name, short: true,
 			make: func(t *testing.T) ([]byte, string) {
-				text, err := fs.ReadFile(open(t), file[1])
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Get(fs.ReadFile(open(t), file[1]))(t)
 				return text, fmt.Sprintf("%d bytes", len(text))
 			}})
 	}

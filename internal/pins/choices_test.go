@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // choices plays a window with the released policy, with the suffix in name if any, and describes every choice: the candidates,
@@ -19,9 +20,7 @@ import (
 func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text []byte, note string) {
 	t.Helper()
 	p, _, err := agents.LoadFS(released.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	team := agents.NewTeam(p)
 	var b bytes.Buffer
 	n, others := 0, 0
@@ -49,10 +48,7 @@ func choices(t *testing.T, open func() (*sim.Episode, error), name string) (text
 	if err != nil || spec.Base != released.Name {
 		t.Fatalf("choices of %s, want those of %s: %v", name, released.Name, err)
 	}
-	s, err := spec.Wrap(baselines.Given{}, team)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(spec.Wrap(baselines.Given{}, team))(t)
 	play(t, open, s)
 	return b.Bytes(), fmt.Sprintf("%d choices, %d times not the first offer", n, others)
 }

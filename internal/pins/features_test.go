@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -30,14 +31,9 @@ func TestPinsOfFeatures(t *testing.T) {
 		fmt.Fprintf(&b, "kind %d: %v\n", k, candidates.Kind(k))
 	}
 	if *update {
-		if err := os.WriteFile(featuresFile, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(featuresFile, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(featuresFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(featuresFile))(t)
 	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); d != "" {
 		t.Errorf("%s (-want +got):\n%s", featuresFile, d)
 	}

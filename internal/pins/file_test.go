@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const file = "testdata/pins.txt"
@@ -80,7 +82,5 @@ func rewrite(t *testing.T, all []group, old, made pins) {
 			fmt.Fprintf(&b, "%-8s %-10s %-38s %s  %s\n", p.what, p.window, p.policy, now.digest, now.note)
 		}
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(b.String()), 0o644))
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/scenario"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -150,11 +151,7 @@ func pattern(name string) string {
 func write(t *testing.T, dir string, p *pin, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, strings.NewReplacer(" ", "_", ":", "_", "/", "_").Replace(p.key())+".txt")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
+	must.Do(t, os.WriteFile(path, text, 0o644))
 	return path
 }

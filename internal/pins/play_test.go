@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -25,9 +26,7 @@ func groups() []group {
 					log := play(t, open, find(t, name))
 					m := eval.Measure(log)
 					var text bytes.Buffer
-					if err := log.Write(&text); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, log.Write(&text))
 					return text.Bytes(), fmt.Sprintf("%d events, mean JCT %.1f s", m.Events, m.MeanJCT)
 				}})
 		}
@@ -43,23 +42,14 @@ func groups() []group {
 // find creates the scheduler with the given name.
 func find(t *testing.T, name string) cluster.Scheduler {
 	t.Helper()
-	p, err := (&policy.Finder{Table: all.Table()}).Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := p.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get((&policy.Finder{Table: all.Table()}).Load(name))(t)
+	s := must.Get(p.New())(t)
 	return s
 }
 
 // play plays a window to its end and returns the log.
 func play(t *testing.T, open func() (*sim.Episode, error), s cluster.Scheduler) *sim.Log {
 	t.Helper()
-	e, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(open())(t)
 	return simtest.Play(t, e, s, seed)
 }

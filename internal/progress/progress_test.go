@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/progress"
 	"github.com/google/go-cmp/cmp"
 )
@@ -186,20 +187,14 @@ func TestTerminalWithoutTotal(t *testing.T) {
 
 func TestAFileIsNoTerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
 	b := progress.New(f, progress.Options{Total: 50})
 	for range 50 {
 		b.Add(1)
 	}
 	b.Finish()
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if n := bytes.Count(got, []byte("\n")); n != 1 || bytes.ContainsAny(got, "\r\x1b") {
 		t.Errorf("a log file got %q, want one plain line", got)
 	}

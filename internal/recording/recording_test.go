@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var update = flag.Bool("update", false, "draw docs/img/tour.svg again")
@@ -16,20 +18,12 @@ var update = flag.Bool("update", false, "draw docs/img/tour.svg again")
 // TestTheRecordingShowsTheTour checks that the recording in docs is drawn from the block of the README, which another test compares
 // with what the commands print.
 func TestTheRecordingShowsTheTour(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := Block(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../README.md"))(t)
+	lines := must.Get(Block(string(page)))(t)
 	const path = "../../docs/img/tour.svg"
 	got := SVG(lines)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o666))
 	}
 	if want, err := os.ReadFile(path); err != nil || string(want) != got {
 		t.Errorf("%s is not what the README shows, error %v: run make recording", path, err)
@@ -56,9 +50,7 @@ func textOf(t *testing.T, svg string) string {
 		if errors.Is(err, io.EOF) {
 			return b.String()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if s, ok := token.(xml.CharData); ok {
 			b.Write(s)
 		}

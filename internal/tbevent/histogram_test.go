@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/internal/tbevent/tbeventtest"
 )
@@ -66,28 +67,18 @@ func TestHistogramsAreCounts(t *testing.T) {
 	)
 	var drawn [][]float64
 	var b bytes.Buffer
-	w, err := tbevent.New(&b, then)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(tbevent.New(&b, then))(t)
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(number, 1, 30).Draw(t, "values")
 		w.Histogram("h", slices.Values(values))
-		if err := w.Append(int64(len(drawn)), then); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Append(int64(len(drawn)), then))
 		finite := slices.DeleteFunc(slices.Clone(values), func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 		drawn = append(drawn, finite)
 	})
 	// One process of the reader reads all histograms.
 	path := filepath.Join(t.TempDir(), "events")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	events, err := tbeventtest.Read(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, b.Bytes(), 0o666))
+	events := must.Get(tbeventtest.Read(t, path))(t)
 	read := map[int64]*tbeventtest.Histogram{}
 	for _, e := range events[1:] {
 		read[e.Step] = e.Summary.Values[0].Histogram

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/tbevent"
 	"github.com/clustergym/clustergym/internal/tbevent/tbeventtest"
 )
@@ -48,9 +49,7 @@ func TestKnownBytes(t *testing.T) {
 		if err == nil {
 			err = c.write(w)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want := strings.ReplaceAll(versionRecord+c.want, " ", "")
 		if got := hex.EncodeToString(b.Bytes()); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, want)
@@ -67,10 +66,7 @@ func number(x float64) *tbeventtest.Number {
 func example(t *testing.T) (string, []tbeventtest.Event) {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := tbevent.Create(dir, then)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(tbevent.Create(dir, then))(t)
 	w.Describe("loss", "how far off, in °C")
 	errs := []error{w.Start(3, then.Add(time.Second))}
 	w.Scalar("loss", 0.5)
@@ -85,9 +81,7 @@ func example(t *testing.T) (string, []tbeventtest.Event) {
 	errs = append(errs, w.Append(1<<40, then.Add(2*time.Second)))
 	w.Scalar("loss", 1)
 	errs = append(errs, w.Append(-1, then), w.Close())
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	about := func(plugin, text string, class int) *tbeventtest.Metadata {
 		m := &tbeventtest.Metadata{Description: text, DataClass: class}
 		m.Plugin.Name = plugin
@@ -115,10 +109,7 @@ func example(t *testing.T) (string, []tbeventtest.Event) {
 
 func TestReadBack(t *testing.T) {
 	path, want := example(t)
-	got, err := tbeventtest.Read(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(tbeventtest.Read(t, path))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("written and read back differ (-written +read):\n%s", diff)
 	}
@@ -128,10 +119,7 @@ func TestReadBack(t *testing.T) {
 // between records.
 func TestReaderNoticesDamage(t *testing.T) {
 	path, want := example(t)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	first := 24 + 16 // bytes of the version's record
 	for _, at := range []int{0, 3, 8, 11, 12, 21, first - 5, first - 4, first - 1, first, first + 20, len(whole) / 2, len(whole) - 1} {
 		harmed := slices.Clone(whole)
@@ -157,9 +145,7 @@ func TestReaderNoticesDamage(t *testing.T) {
 func read(t *testing.T, content []byte) ([]tbeventtest.Event, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "events")
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o666))
 	return tbeventtest.Read(t, path)
 }
 
@@ -170,9 +156,7 @@ func TestNamesAscend(t *testing.T) {
 		"events.out.tfevents.1500000007.host.123.0", "events.out.tfevents.x", "events.out.tfevents.9999999999999999999", "metrics.jsonl",
 		"events.out.tfevents.99999999999.y",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	}
 	for _, c := range []struct {
 		name string
@@ -216,10 +200,7 @@ func TestWriteErrors(t *testing.T) {
 	if _, err := tbevent.New(&none, then); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("no room for the version: error %v", err)
 	}
-	w, err := tbevent.New(&some, then)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(tbevent.New(&some, then))(t)
 	w.Scalar("a", 1)
 	if err := w.Append(1, then); !errors.Is(err, os.ErrClosed) || !strings.HasPrefix(err.Error(), "write event: ") {
 		t.Errorf("no room for a scalar: error %v", err)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestNoRetiredWords checks that no file of the repository contains a retired word: code, docs, manifests and the Makefile. It
@@ -42,9 +44,7 @@ func TestNoRetiredWords(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if files < 500 {
 		t.Errorf("%d files looked at, want all of the repository", files)
 	}
@@ -52,10 +52,7 @@ func TestNoRetiredWords(t *testing.T) {
 
 // TestPageListsRetiredWords checks that docs/words.md names every retired word.
 func TestPageListsRetiredWords(t *testing.T) {
-	text, err := os.ReadFile("../../docs/words.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/words.md"))(t)
 	page := string(text)
 	for _, word := range Retired() {
 		if !strings.Contains(page, word) && !strings.Contains(page, strings.TrimSuffix(word, "s")) {

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // BenchmarkSleepers measures what it costs to give out units: workers with connections of their own sleep for a second instead of
@@ -23,19 +25,10 @@ func BenchmarkSleepers(b *testing.B) {
 
 func benchSleepers(b *testing.B, n int) {
 	const rounds, pauseTime = 10, time.Second
-	broker, err := StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: "a token of the test"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	broker := must.Get(StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: "a token of the test"}))(b)
 	defer broker.Close()
-	conn, err := broker.Connect()
-	if err != nil {
-		b.Fatal(err)
-	}
-	pool, err := NewPool(b.Context(), PoolOptions{Conn: conn, Build: testBuild, Warn: func(err error) { b.Error(err) }})
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Get(broker.Connect())(b)
+	pool := must.Get(NewPool(b.Context(), PoolOptions{Conn: conn, Build: testBuild, Warn: func(err error) { b.Error(err) }}))(b)
 	ends := make([]time.Time, n*rounds)
 	if err := pool.Start([]byte("text"), func(unit int, _ []byte) (refused, failed error) {
 		ends[unit] = time.Now()
@@ -46,10 +39,7 @@ func benchSleepers(b *testing.B, n int) {
 	ready := make(chan error, n)
 	for i := range n {
 		access := Access{URL: broker.URL(), Token: "a token of the test"}
-		conn, err := access.Connect(fmt.Sprint("sleeper-", i))
-		if err != nil {
-			b.Fatal(err)
-		}
+		conn := must.Get(access.Connect(fmt.Sprint("sleeper-", i)))(b)
 		w := &Worker{Conn: conn, Name: fmt.Sprint("sleeper-", i), Build: testBuild, Open: func(context.Context, []byte) (Compute, error) {
 			ready <- nil
 			return func(context.Context, int) ([]byte, error) { time.Sleep(pauseTime); return []byte("answer"), nil }, nil
@@ -61,9 +51,7 @@ func benchSleepers(b *testing.B, n int) {
 	}
 	before, began := cpu(b), time.Now()
 	pool.Give(units(n * rounds)...)
-	if err := pool.Wait(b.Context(), units(n*rounds)...); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, pool.Wait(b.Context(), units(n*rounds)...))
 	cost := cpu(b) - before
 	pool.Close(true)
 	last := slices.MaxFunc(ends, time.Time.Compare)
@@ -74,8 +62,6 @@ func benchSleepers(b *testing.B, n int) {
 // cpu returns the CPU time of this process.
 func cpu(b *testing.B) time.Duration {
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

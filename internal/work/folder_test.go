@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/folderlock"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestAbandonedFoldersAreRemoved checks that a broker removes the folders of brokers that were killed, and no others.
@@ -15,26 +16,18 @@ func TestAbandonedFoldersAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	make := func(name string, files ...string) string {
 		dir := filepath.Join(os.TempDir(), name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o700))
 		for _, file := range files {
-			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
 		}
 		return dir
 	}
 	abandoned := make(folderName+"1", folderlock.Name, "file")
 	foreign, other := make(folderName+"2", "file"), make("other", folderlock.Name)
 	first, remove, err := makeFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	second, removeSecond, err := makeFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for dir, want := range map[string]bool{abandoned: false, foreign: true, other: true, first: true, second: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: there %t (%v), want %t", filepath.Base(dir), err == nil, err, want)

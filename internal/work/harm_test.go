@@ -18,6 +18,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // hasty makes a pool that waits only briefly before it gives a unit to a second worker.
@@ -31,19 +33,10 @@ func (s *site) puller(t *testing.T) (*nats.Conn, jetstream.Msg) {
 	t.Helper()
 	conn := s.worker(t, "puller").Conn
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := js.Consumer(t.Context(), DefaultQueue, consumerName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := must.Get(jetstream.New(conn))(t)
+	c := must.Get(js.Consumer(t.Context(), DefaultQueue, consumerName))(t)
 	for {
-		msg, err := pull(t.Context(), c, time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		msg := must.Get(pull(t.Context(), c, time.Second))(t)
 		if msg != nil {
 			return conn, msg
 		}
@@ -52,9 +45,7 @@ func (s *site) puller(t *testing.T) (*nats.Conn, jetstream.Msg) {
 
 func (s *site) start(t *testing.T, n int) {
 	t.Helper()
-	if err := s.pool.Start([]byte("text"), s.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.Start([]byte("text"), s.take))
 	s.pool.Give(units(n)...)
 }
 
@@ -73,15 +64,10 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 // that its own work.
 func TestWorkersReadOnlyTheirOwnAnswers(t *testing.T) {
 	s := newSite(t, nil)
-	one, err := (&Access{URL: s.broker.URL(), Token: s.token}).Connect("one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get((&Access{URL: s.broker.URL(), Token: s.token}).Connect("one"))(t)
 	defer one.Close()
 	other, err := (&Access{URL: s.broker.URL(), Token: s.token}).Connect("other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer other.Close()
 	for subject, allowed := range map[string]bool{
 		inboxes + ">": false, inboxes + "*.>": false, ">": false, one.NewInbox() + ".>": false, one.NewInbox(): false, other.NewInbox(): true,
@@ -89,13 +75,8 @@ func TestWorkersReadOnlyTheirOwnAnswers(t *testing.T) {
 	} {
 		refused := make(chan error, 1)
 		other.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })
-		sub, err := other.SubscribeSync(subject)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := other.FlushTimeout(time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		sub := must.Get(other.SubscribeSync(subject))(t)
+		must.Do(t, other.FlushTimeout(time.Minute))
 		select {
 		case err := <-refused:
 			if allowed || !errors.Is(err, nats.ErrPermissionViolation) {
@@ -135,31 +116,20 @@ func TestAnotherCertificateIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	pair := server.TLS.Certificates[0]
-	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	for path, block := range map[string]*pem.Block{
 		cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
-	broker, err := StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: "token", Cert: cert, Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	broker := must.Get(StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: "token", Cert: cert, Key: key}))(t)
 	defer broker.Close()
 	access := &Access{URL: broker.URL(), Token: "token"}
 	if c, err := access.Await(t.Context(), "w", 0); !errors.As(err, new(*tls.CertificateVerificationError)) || c != nil {
 		t.Errorf("a certificate that nobody signed: error %v", err)
 	}
 	access.CA = cert
-	c, err := access.Await(t.Context(), "w", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(access.Await(t.Context(), "w", 0))(t)
 	c.Close()
 }
 
@@ -222,23 +192,14 @@ func TestLyingAnswersAreRefused(t *testing.T) {
 		t.Errorf("a wrong answer: error %v", err)
 	}
 	conn, msg := s.puller(t)
-	m, err := parse(msg.Data(), given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(parse(msg.Data(), given))(t)
 	m.Worker, m.Digest, m.body = "puller", digest([]byte("another")), []byte(right(m.Unit))
-	reply, err := conn.Request(DefaultQueue+".answer", m.encode(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(conn.Request(DefaultQueue+".answer", m.encode(), time.Minute))(t)
 	if v, err := parse(reply.Data, verdict); err != nil || !strings.Contains(v.Refused, "has the digest "+digest(m.body)) {
 		t.Errorf("a wrong digest: %+v, error %v", v, err)
 	}
 	for text, want := range map[string]string{"no message": "no end of its head", "{}\n": "v: missing"} {
-		reply, err := conn.Request(DefaultQueue+".answer", []byte(text), time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(conn.Request(DefaultQueue+".answer", []byte(text), time.Minute))(t)
 		if v, err := parse(reply.Data, verdict); err != nil || !strings.Contains(v.Refused, want) {
 			t.Errorf("%q: %+v, error %v", text, v, err)
 		}
@@ -252,19 +213,11 @@ func TestTheLearnerRepliesOnlyToInboxes(t *testing.T) {
 	s := newSite(t, nil)
 	s.start(t, 1)
 	conn, _ := s.puller(t)
-	own, err := s.broker.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(s.broker.Connect())(t)
 	defer own.Close()
-	heard, err := own.SubscribeSync(DefaultQueue + ".end")
-	if err != nil {
-		t.Fatal(err)
-	}
+	heard := must.Get(own.SubscribeSync(DefaultQueue + ".end"))(t)
 	m := &message{Unit: idle, Build: testBuild, Worker: "puller"}
-	if err := conn.PublishRequest(DefaultQueue+".hello", DefaultQueue+".end", m.encode()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.PublishRequest(DefaultQueue+".hello", DefaultQueue+".end", m.encode()))
 	if m, err := heard.NextMsg(500 * time.Millisecond); err == nil {
 		t.Errorf("the learner published %s", m.Data)
 	}
@@ -278,9 +231,7 @@ func TestUnitsOfBadWorkersGoToOthers(t *testing.T) {
 	gone, _ := s.puller(t)
 	gone.Close()
 	_, lie := s.puller(t)
-	if err := lie.DoubleAck(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lie.DoubleAck(t.Context()))
 	_, hung := s.puller(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -305,9 +256,7 @@ func TestABrokerMayLoseItsUnits(t *testing.T) {
 	s := newSite(t, nil)
 	s.start(t, 5)
 	s.puller(t) // the units are published
-	if err := s.pool.queue.js.DeleteStream(t.Context(), DefaultQueue); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.queue.js.DeleteStream(t.Context(), DefaultQueue))
 	run(t, s.worker(t, "honest"))
 	s.finish(t, 5)
 }
@@ -339,9 +288,7 @@ func TestAUnitThatFailsEndsThePool(t *testing.T) {
 func TestAFullDiskEndsThePool(t *testing.T) {
 	s := newSite(t, patient)
 	full := errors.New("store labels: no space left on device")
-	if err := s.pool.Start([]byte("text"), func(int, []byte) (refused, failed error) { return nil, full }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.Start([]byte("text"), func(int, []byte) (refused, failed error) { return nil, full }))
 	s.pool.Give(0)
 	w := s.worker(t, "w")
 	var computed atomic.Int32
@@ -356,9 +303,7 @@ func TestAFullDiskEndsThePool(t *testing.T) {
 	}
 	s.pool.Close(false)
 	conn, err := s.broker.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s.pool, err = NewPool(t.Context(), PoolOptions{Conn: conn, Build: testBuild, AckWait: s.pool.AckWait}); err != nil {
 		t.Fatal(err)
 	}
@@ -377,9 +322,7 @@ func TestASlowDiskCostsNothing(t *testing.T) {
 		time.Sleep(2 * s.pool.AckWait)
 		return s.take(unit, answer)
 	}
-	if err := s.pool.Start([]byte("text"), slow); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.Start([]byte("text"), slow))
 	s.pool.Give(0)
 	for _, name := range []string{"first", "second"} {
 		w := s.worker(t, name)
@@ -401,14 +344,9 @@ func TestAClockMayBeWrong(t *testing.T) {
 	s := newSite(t, hasty)
 	s.start(t, 3)
 	conn, msg := s.puller(t)
-	m, err := parse(msg.Data(), given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(parse(msg.Data(), given))(t)
 	m.Worker, m.Seconds = "puller", 3600
-	if err := conn.Publish(DefaultQueue+".beat", m.encode()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.Publish(DefaultQueue+".beat", m.encode()))
 	m.body = []byte(right(m.Unit))
 	m.Digest = digest(m.body)
 	if _, err := conn.Request(DefaultQueue+".answer", m.encode(), time.Minute); err != nil {
@@ -421,10 +359,7 @@ func TestAClockMayBeWrong(t *testing.T) {
 // TestOneLearnerForAQueue checks that a second learner is refused.
 func TestOneLearnerForAQueue(t *testing.T) {
 	s := newSite(t, nil)
-	conn, err := s.broker.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(s.broker.Connect())(t)
 	if _, err := NewPool(t.Context(), PoolOptions{Conn: conn, Build: testBuild}); err == nil || !strings.Contains(err.Error(), "in use by another learner") {
 		t.Errorf("error %v", err)
 	}

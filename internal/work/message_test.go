@@ -9,6 +9,7 @@ import (
 	"testing/quick"
 
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/names"
 )
 
@@ -121,10 +122,7 @@ func TestAStatusSurvivesTheWire(t *testing.T) {
 		Workers: []WorkerStatus{{Name: "a", State: Computes, Unit: 7, For: 1.5, Done: 3, Mean: 2, Heard: 0.1, Refused: 1}},
 	}
 	for _, want := range []Status{some, {Workers: []WorkerStatus{}}} {
-		text, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(want))(t)
 		if got, err := parseStatus(text); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("got %+v, error %v, want %+v", got, err, want)
 		}

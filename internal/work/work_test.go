@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const testBuild = "linux/amd64-0123456789abcdef-01234567"
@@ -31,9 +33,7 @@ func newSite(t *testing.T, change func(*PoolOptions)) *site {
 	}
 	t.Cleanup(s.broker.Close)
 	conn, err := s.broker.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := PoolOptions{Conn: conn, Build: testBuild, AckWait: time.Second, Warn: func(err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -66,10 +66,7 @@ func right(unit int) string { return fmt.Sprintf("text %d", unit) }
 func (s *site) worker(t *testing.T, name string) *Worker {
 	t.Helper()
 	access := &Access{URL: s.broker.URL(), Token: s.token}
-	conn, err := access.Connect(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(access.Connect(name))(t)
 	return &Worker{
 		Conn: conn, Name: name, Build: testBuild, AckWait: s.pool.AckWait,
 		Open: func(_ context.Context, job []byte) (Compute, error) {
@@ -99,9 +96,7 @@ func (s *site) finish(t *testing.T, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := s.pool.Wait(ctx, units(n)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.Wait(ctx, units(n)...))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range n {
@@ -118,9 +113,7 @@ func TestEveryUnitIsAnsweredOnce(t *testing.T) {
 	first, second := run(t, s.worker(t, "first")), run(t, s.worker(t, "second")) // before there is a job
 	s.pool.Give(units(50)...)
 	s.pool.Give(units(60)...) // the first 50 are given out already
-	if err := s.pool.Start([]byte("text"), s.take); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.Start([]byte("text"), s.take))
 	s.finish(t, 60)
 	s.pool.Close(true)
 	for _, ended := range []<-chan error{first, second} {
@@ -163,9 +156,7 @@ func TestOneJobAfterAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.pool.Give(1)
-	if err := s.pool.Wait(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.pool.Wait(t.Context(), 1))
 	mu.Lock()
 	defer mu.Unlock()
 	if now := s.pool.Status(); len(got) != 1 || got[0] != "other 1" || now.Done != 1 || now.Waiting != 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // costly are inputs of operators that cost more than their elements suggest. All others are tried with costlyUsual.
@@ -88,10 +89,7 @@ func TestSmallModelsOfMuchWorkAreRefused(t *testing.T) {
 			}
 			graph = append(graph, 1, message(1, from, 2, fmt.Sprintf("v%d", i+1), 4, operator))
 		}
-		m, err := Parse(modelOf(append(graph, 12, value("v240"))...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Parse(modelOf(append(graph, 12, value("v240"))...)))(t)
 		if _, err := m.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "computes too much") {
 			t.Errorf("240 times %s: error %v", operator, err)
 		}
@@ -99,9 +97,7 @@ func TestSmallModelsOfMuchWorkAreRefused(t *testing.T) {
 	for size, want := range map[int64]string{1 << 26: "more than 128 MiB", 1 << 23: "computes too much"} {
 		m, err := Parse(modelOf(5, stored("n", 7, integers(size), 1), 12, value("y"), 1, message(1, "n", 2, "a", 4, "ConstantOfShape"),
 			1, message(1, "a", 2, "b", 4, "Mish"), 1, message(1, "a", 1, "b", 2, "y", 4, "Add")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, err := m.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Mish of %d elements: error %v, want %q", size, err, want)
 		}
@@ -110,10 +106,7 @@ func TestSmallModelsOfMuchWorkAreRefused(t *testing.T) {
 
 // TestRunsEndWithTheirContext checks that a run stops before the next node once its context has ended.
 func TestRunsEndWithTheirContext(t *testing.T) {
-	m, err := Parse(modelOf(11, value("x", 2), 12, value("y", 2), 1, message(1, "x", 2, "y", 4, "Relu")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Parse(modelOf(11, value("x", 2), 12, value("y", 2), 1, message(1, "x", 2, "y", 4, "Relu"))))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := m.Run(ctx, map[string]*Tensor{"x": some(2)}); !errors.Is(err, context.Canceled) {

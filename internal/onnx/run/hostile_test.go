@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // message writes fields of protocol buffers: numbers as varints, strings and bytes with their lengths.
@@ -126,10 +128,7 @@ func TestRunsAreBounded(t *testing.T) {
 
 // TestInputsMustFit checks that inputs of other types or shapes than the model's are refused.
 func TestInputsMustFit(t *testing.T) {
-	m, err := Parse(modelOf(11, value("x", 2), 12, value("y", 2), 1, message(1, "x", 2, "y", 4, "Relu")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Parse(modelOf(11, value("x", 2), 12, value("y", 2), 1, message(1, "x", 2, "y", 4, "Relu"))))(t)
 	for want, x := range map[string]*Tensor{
 		"is missing":          nil,
 		"shape [3], want [2]": {Type: Float, Shape: []int{3}, Floats: make([]float32, 3)},

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // array is a tensor in cases.json.
@@ -33,10 +35,7 @@ func (a array) tensor(t *testing.T) *Tensor {
 			f = float64(bit(v))
 		case json.Number:
 			if x.Type != Float {
-				n, err := v.Int64()
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := must.Get(v.Int64())(t)
 				x.Ints = append(x.Ints, n)
 				continue
 			}
@@ -62,25 +61,17 @@ type runCase struct {
 
 func (c *runCase) file(t testing.TB) []byte {
 	t.Helper()
-	file, err := base64.StdEncoding.DecodeString(c.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(base64.StdEncoding.DecodeString(c.Model))(t)
 	return file
 }
 
 func readCases(t testing.TB) (cases []runCase) {
 	t.Helper()
-	file, err := os.Open("testdata/cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("testdata/cases.json"))(t)
 	defer file.Close()
 	dec := json.NewDecoder(file)
 	dec.UseNumber()
-	if err := dec.Decode(&cases); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dec.Decode(&cases))
 	return cases
 }
 
@@ -89,10 +80,7 @@ func TestOperatorsAreThoseOfONNXRuntime(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range readCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			m, err := Parse(c.file(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Parse(c.file(t)))(t)
 			for _, n := range m.nodes {
 				tested[n.operator] = true
 			}
@@ -100,10 +88,7 @@ func TestOperatorsAreThoseOfONNXRuntime(t *testing.T) {
 			for name, a := range c.Inputs {
 				inputs[name] = a.tensor(t)
 			}
-			got, err := m.Run(t.Context(), inputs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(m.Run(t.Context(), inputs))(t)
 			for name, a := range c.Outputs {
 				if err := differ(got[name], a.tensor(t)); err != nil {
 					t.Errorf("%s: %v", name, err)
