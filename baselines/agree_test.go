@@ -8,16 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 // TestToldAndUntoldAgree checks that where no choice changes a speed, a policy that learns speeds from readings decides as one that
 // is told them: single workers with whole GPUs of one type on servers in racks.
 func TestToldAndUntoldAgree(t *testing.T) {
-	model, err := physics.Parse("gpu-type * scaling * network(12.5,1.25,1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(physics.Parse("gpu-type * scaling * network(12.5,1.25,1)"))(t)
 	for _, name := range []string{"las+know", "srsf+menu+move+know:time=history", "srsf:evict=true+menu:places=8:idle=true+move+know"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -36,10 +34,7 @@ func TestToldAndUntoldAgree(t *testing.T) {
 					j.Workers, j.Request.GPUMilli = 1, cluster.WholeGPU
 				}
 				play := func(name string) []string {
-					s, err := tested().New(name)
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := must.Get(tested().New(name))(t)
 					return timeline(t, cfg, jobs, s)
 				}
 				cfg.Readings = sim.Readings{Interval: 2 * time.Minute, Noise: 0.1, Seed: 1}

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -41,10 +42,7 @@ func TestBackfill(t *testing.T) {
 		{"qssf", after(4), "0s 0, 2s 2, 12s 3, 20s 4, 22s 1"},
 		{"qssf:backfill=easy", after(4), "0s 0, 2s 2, 12s 3, 20s 4, 22s 1"},
 	} {
-		p, err := New(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(c.name))(t)
 		if got := starts(run(t, sim.Config{Cluster: cluster.Uniform(1, 4)}, c.jobs, p, 1)); got != c.want {
 			t.Errorf("%s: starts %s, want %s", c.name, got, c.want)
 		}
@@ -64,10 +62,7 @@ func TestBackfillOnNamedServers(t *testing.T) {
 		return j
 	}
 	jobs := []job{on(0, 0, 20*s, 3), on(0, s, 8*s, 4), on(0, 2*s, 30*s, 1), on(1, 3*s, 30*s, 1), on(0, 4*s, 10*s, 1)}
-	p, err := New("fifo:backfill=easy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New("fifo:backfill=easy"))(t)
 	log := run(t, sim.Config{Cluster: cluster.Uniform(2, 4)}, jobs, p, 1)
 	if got, want := starts(log), "0s 0, 3s 3, 4s 4, 20s 1, 28s 2"; got != want {
 		t.Errorf("starts %s, want %s", got, want)
@@ -95,10 +90,7 @@ func TestBackfillKeepsItsPromise(t *testing.T) {
 		for i := range jobs {
 			jobs[i].Estimate = jobs[i].Work
 		}
-		p, err := New("fifo:backfill=easy")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New("fifo:backfill=easy"))(t)
 		w := &promises{Scheduler: p, by: map[cluster.JobID]time.Duration{}}
 		log := run(t, cfg, jobs, w, 1)
 		begun := map[cluster.JobID]bool{}

@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -152,11 +153,7 @@ func TestBaselines(t *testing.T) {
 	for _, name := range variants() {
 		t.Run(name, func(t *testing.T) {
 			fresh := func() cluster.Scheduler {
-				p, err := tested().New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return p
+				return must.Get(tested().New(name))(t)
 			}
 			if p := fresh(); p.Name() != name {
 				t.Errorf("name %q, want %q", p.Name(), name)
@@ -218,30 +215,16 @@ func TestBaselinesFromSnapshot(t *testing.T) {
 			mix(t, &cfg, jobs)
 		}
 		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
-		s, err := sim.New(cfg, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(cfg, jobs))(t)
 		who := made(t, rapid.SampledFrom(tested().Names()).Draw(t, "who ran it"))
-		if err := s.Run(t.Context(), who, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Run(t.Context(), who, 1))
 		var text bytes.Buffer
-		if err := s.State().WriteSnapshot(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.State().WriteSnapshot(&text))
 		ops := func(p cluster.Scheduler) string {
-			state, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Reset(1); err != nil {
-				t.Fatal(err)
-			}
+			state := must.Get(cluster.ReadSnapshot(bytes.NewReader(text.Bytes())))(t)
+			must.Do(t, p.Reset(1))
 			tx := state.Begin(state.Introduce())
-			if err := p.Schedule(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Schedule(tx))
 			var b strings.Builder
 			for _, o := range tx.Ops() {
 				fmt.Fprintln(&b, o.Kind, o.Job, o.Placement(), o.GPUs())
@@ -289,10 +272,7 @@ func TestStopsForSomebody(t *testing.T) {
 					jobs[i].Work *= 100 // past the bound of las
 				}
 				mix(t, &cfg, jobs)
-				p, err := tested().New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(tested().New(name))(t)
 				run(t, cfg, jobs, watch{p}, 1)
 			})
 		})

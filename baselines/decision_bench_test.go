@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // BenchmarkDecision reports the cost of a decision of each baseline with 1,000 servers of 8 GPUs and 5,000 waiting jobs of one
@@ -50,14 +51,8 @@ func decide(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most in
 
 // play plays the given number of decisions of a baseline.
 func play(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most int) *watched {
-	sched, err := all.New(name)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		b.Fatal(err)
-	}
+	sched := must.Get(all.New(name))(b)
+	s := must.Get(sim.New(cfg, jobs))(b)
 	w := &watched{Scheduler: sched, b: b, most: most}
 	if err := s.Run(context.Background(), w, 1); !errors.Is(err, errEnough) {
 		b.Fatal(err)
@@ -67,10 +62,7 @@ func play(b *testing.B, name string, cfg sim.Config, jobs []trace.Job, most int)
 
 // contended returns a full cluster and jobs for a queue of about the given length, which it keeps.
 func contended(b *testing.B, servers, queue int) (sim.Config, []trace.Job) {
-	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling")
-	if err != nil {
-		b.Fatal(err)
-	}
+	model := must.Get(physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling"))(b)
 	spec := cluster.Uniform(servers, 8)
 	spec.PerGPU = 2
 	for i := range spec.Servers {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -30,10 +31,7 @@ func TestEvict(t *testing.T) {
 	for name, want := range map[string][]string{
 		"srsf": waits, "srsf:evict=true": stops, "srtf:evict=true": stops, "srsf:evict=true+menu": stops, "synergy:evict=true": stops,
 	} {
-		p, err := New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(name))(t)
 		if got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 2)}, jobs, p, 1)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -48,10 +46,7 @@ func TestEvictsForJobsAhead(t *testing.T) {
 				cfg := drawConfig(t)
 				jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 15).Draw(t, "jobs"))
 				mix(t, &cfg, jobs)
-				p, err := New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(New(name))(t)
 				run(t, cfg, jobs, ahead{p}, 1)
 			})
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -25,10 +26,7 @@ func TestFilling(t *testing.T) {
 		"srsf":          {"0s start 0", "0s start 1", "10s finish 0", "10s start 2", "15s finish 1", "30s finish 2", "30s end 0"},
 		"serverfilling": {"0s start 1", "0s start 2", "15s finish 1", "15s start 0", "20s finish 2", "25s finish 0", "25s end 0"},
 	} {
-		p, err := New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(name))(t)
 		if got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 4)}, jobs, p, 1)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
@@ -43,10 +41,7 @@ func TestFillingFills(t *testing.T) {
 		for i := range jobs {
 			jobs[i].Workers = min(1<<rapid.IntRange(0, 4).Draw(t, "log of workers"), int32(cfg.Cluster.GPUs()))
 		}
-		p, err := New("serverfilling")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New("serverfilling"))(t)
 		run(t, cfg, jobs, fills{p}, 1)
 	})
 }

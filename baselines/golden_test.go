@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/needs"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
@@ -21,10 +22,7 @@ import (
 // TestGolden checks six published schedules job by job.
 func TestGolden(t *testing.T) {
 	dir := sharedtest.Dir(t, "golden")
-	w, err := trace.Read(filepath.Join(dir, "philly_w1k.csv"), trace.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trace.Read(filepath.Join(dir, "philly_w1k.csv"), trace.Options{}))(t)
 	grant(w.Jobs)
 	for _, policy := range []string{"fifo", "fjf", "sjf", "sjfskip", "srtf", "srsf"} {
 		t.Run(policy, func(t *testing.T) {
@@ -91,17 +89,9 @@ type span struct{ start, end time.Duration }
 
 func schedule(t *testing.T, c cluster.Spec, jobs []trace.Job, policy string) []span {
 	t.Helper()
-	s, err := sim.New(sim.Config{Cluster: c}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := baselines.New(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context(), p, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(sim.Config{Cluster: c}, jobs))(t)
+	p := must.Get(baselines.New(policy))(t)
+	must.Do(t, s.Run(t.Context(), p, 1))
 	return spans(s.Log())
 }
 
@@ -125,15 +115,9 @@ func spans(l *sim.Log) []span {
 
 func expected(t *testing.T, path string) map[string]span {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	if h := fmt.Sprint(rows[0]); h != "[job_id submit start end jct]" {
 		t.Fatalf("%s: header %s", path, h)
 	}

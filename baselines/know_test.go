@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestKnowHidesEstimates checks that a policy with +know decides alike whatever the estimates are, also if there are none, and
@@ -26,10 +27,7 @@ func TestKnowHidesEstimates(t *testing.T) {
 			for k := range jobs {
 				jobs[k].Estimate = estimate(&jobs[k])
 			}
-			s, err := New(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(New(name))(t)
 			told := tells(t, cfg, jobs, s)
 			if i == 0 {
 				want = told
@@ -101,10 +99,7 @@ func TestKnowBegins(t *testing.T) {
 		}
 		return l.Save()
 	}}
-	s, err := seen.New(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(seen.New(g))(t)
 	cfg, jobs := sim.Config{Cluster: cluster.Uniform(1, 1)}, make([]job, 3)
 	for i, user := range []string{"ann", "ann", "bob"} {
 		jobs[i].Name, jobs[i].User, jobs[i].Workers, jobs[i].Request.GPUMilli = string(rune('a'+i)), user, 1, cluster.WholeGPU
@@ -127,9 +122,7 @@ func TestKnowRemembers(t *testing.T) {
 	}
 	memory := belief.NewMemory()
 	saved := fmt.Sprintf(`{"format":%q,"version":1,"run_times":%s,"speeds":%s}`, belief.MemoryFormat, l.Save(), belief.NewSpeeds(true).Save())
-	if err := memory.Restore([]byte(saved)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, memory.Restore([]byte(saved)))
 	before := string(memory.Save())
 	cfg, jobs := sim.Config{Cluster: cluster.Uniform(1, 1)}, make([]job, 3)
 	for i, user := range []string{"ann", "ann", "bob"} {
@@ -139,10 +132,7 @@ func TestKnowRemembers(t *testing.T) {
 	for name, want := range map[string]string{
 		"sjf+know:time=history": "0s start 2 ", "sjf+know:time=history:seen=training": "0s start 2 ", "sjf+know:speed=fit": "0s start 0 ",
 	} {
-		s, err := parsed(t, name).New(Given{Memory: memory})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(parsed(t, name).New(Given{Memory: memory}))(t)
 		for range 2 {
 			if first := timeline(t, cfg, jobs, s)[3]; !strings.HasPrefix(first, want) {
 				t.Errorf("%s begins with %q, want %q", name, first, want)
@@ -160,10 +150,7 @@ func TestUsualRank(t *testing.T) {
 		tell := func(name string) string {
 			cfg, jobs := known()
 			cfg.Cluster.NoPreemption = forbidden
-			s, err := New(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(New(name))(t)
 			return tells(t, cfg, jobs, s)
 		}
 		gittins, mean, usual := tell("sjf+know:by=gittins"), tell("sjf+know:by=mean"), tell("sjf+know")

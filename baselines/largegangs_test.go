@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -16,10 +17,7 @@ import (
 // jobs that have ended, reservations shorten these waits less. The jobs are all those of Venus.
 func TestReservationsServeLargeGangs(t *testing.T) {
 	file := filepath.Join(sharedtest.Dir(t), "traces/helios-venus-2020-06/helios_data_training.csv.gz")
-	w, err := trace.Read(file, trace.Options{Format: "helios"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trace.Read(file, trace.Options{Format: "helios"}))(t)
 	grant(w.Jobs)
 	for _, told := range []struct {
 		suffix string

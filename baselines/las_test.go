@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestLevels(t *testing.T) {
@@ -57,17 +58,12 @@ func TestLevelsSink(t *testing.T) {
 }
 
 // lasOf returns las with another highest level.
-func lasOf(t fataler, name string, first time.Duration) *preemptive {
-	made, err := New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+func lasOf(t rapid.TB, name string, first time.Duration) *preemptive {
+	made := must.Get(New(name))(t)
 	p, l := made.(*preemptive), levels{doubling, first}
 	p.order, p.alarm = l.order, l.sinks
 	return p
 }
-
-type fataler interface{ Fatal(args ...any) }
 
 // The level doubles with the service: a job that has had its minute makes way for one that has not, and takes its turn again
 // when that one sinks as low as it.
@@ -91,10 +87,7 @@ func TestLASSingleLevel(t *testing.T) {
 		jobs[i].Name, jobs[i].Submit, jobs[i].Work = fmt.Sprint(i), submit, 5000*time.Second
 		jobs[i].Workers, jobs[i].Request.GPUMilli = 2, cluster.WholeGPU
 	}
-	p, err := New("las:levels=single:quantum=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New("las:levels=single:quantum=0"))(t)
 	got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 2)}, jobs, p, 1))
 	want := []string{"0s start 0", "26m40s preempt 0", "26m40s start 1", "53m20s preempt 1", "53m20s start 0", "1h50m0s finish 0",
 		"1h50m0s start 1", "2h46m40s finish 1", "2h46m40s end 0"}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestLostWorkCounts checks that a job that loses its work together with its server on loan is queued by the work that it then
@@ -26,10 +27,7 @@ func TestLostWorkCounts(t *testing.T) {
 	}
 	jobs := []job{whole("long", 0, 100), whole("lost", 1, 50), whole("new", 20, 30)}
 	for _, name := range []string{"sjf+loan", "sjfskip+loan"} {
-		p, err := New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(name))(t)
 		got := strings.Join(events(run(t, cfg, jobs, p, 1)), ", ")
 		if !strings.Contains(got, "1m40s start 2") || !strings.Contains(got, "2m10s start 1") {
 			t.Errorf("%s: %s, want the new job to start at 1m40s and the lost one at 2m10s", name, got)

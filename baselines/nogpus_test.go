@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func init() { baselines.Tested = all.Table() }
@@ -16,17 +17,9 @@ func init() { baselines.Tested = all.Table() }
 // or others hold all of them.
 func TestPoliciesDecideWithoutGPUs(t *testing.T) {
 	for _, name := range slices.Concat(all.Table().Names(), []string{"srtf+menu", "srsf+menu:wait=true", "srtf+move", "fifo+loan"}) {
-		policy, err := all.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := policy.Reset(1); err != nil {
-			t.Fatal(err)
-		}
-		s, err := cluster.NewState(cluster.Uniform(2, 0), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := must.Get(all.New(name))(t)
+		must.Do(t, policy.Reset(1))
+		s := must.Get(cluster.NewState(cluster.Uniform(2, 0), 2))(t)
 		for id := range cluster.JobID(2) {
 			s.Submit(id, &cluster.JobSpec{
 				Workers: 1 + int32(id), Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: time.Hour, MinWorkers: 1, MaxWorkers: 4,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -31,10 +32,7 @@ func TestBaselinesWithoutPreemption(t *testing.T) {
 				}
 				breakDown(t, &cfg)
 				cfg.Cluster.NoPreemption = true
-				p, err := tested().New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(tested().New(name))(t)
 				l := run(t, cfg, jobs, p, 1)
 				if !l.Outcome.Terminated {
 					t.Fatalf("outcome %+v, want every job finished", l.Outcome)
@@ -68,16 +66,10 @@ func TestOrdersWithoutPreemption(t *testing.T) {
 			cfg := drawConfig(t)
 			jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(0, 15).Draw(t, "jobs"))
 			slices.SortFunc(jobs, func(a, b job) int { return cmp.Compare(a.Submit, b.Submit) }) // ties by id are then ties by time
-			want, err := New(order)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(New(order))(t)
 			lines := timeline(t, cfg, jobs, want)
 			cfg.Cluster.NoPreemption = true
-			got, err := New(preemptive)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(New(preemptive))(t)
 			if again := timeline(t, cfg, jobs, got); !slices.Equal(again, lines) {
 				t.Fatalf("%s:\n%q\n%s:\n%q", preemptive, again, order, lines)
 			}
@@ -92,18 +84,13 @@ func TestNoQuantumWithoutPreemption(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		spec := cluster.Uniform(1, 2)
 		spec.NoPreemption = forbidden
-		s, err := cluster.NewState(spec, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cluster.NewState(spec, 2))(t)
 		s.Submit(0, &work)
 		s.Submit(1, &work)
 		q := quantum{times: 4, gain: 4}
 		q.reset()
 		tx := s.Begin(nil)
-		if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: work.Request}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, cluster.Placement{{Workers: 1, Amount: work.Request}}))
 		q.note(tx)
 		tx.End()
 		s.SetProgress(0, 0, time.Minute, 1) // a restart

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // newest is a user's scheduler that starts the latest job first.
@@ -45,21 +46,13 @@ func tested() Table {
 // parsed returns the Spec of a name without mistakes.
 func parsed(t rapid.TB, name string) Spec {
 	t.Helper()
-	s, err := tested().Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(tested().Parse(name))(t)
 }
 
 // made returns a scheduler by its name.
 func made(t rapid.TB, name string) cluster.Scheduler {
 	t.Helper()
-	s, err := parsed(t, name).New(Given{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(parsed(t, name).New(Given{}))(t)
 }
 
 func TestOwnScheduler(t *testing.T) {

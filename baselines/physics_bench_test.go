@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -22,10 +23,7 @@ const everything = "gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.2
 func BenchmarkPhysics(b *testing.B) {
 	small := venus(b)
 	for _, name := range []string{"ideal", everything} {
-		model, err := physics.Parse(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		model := must.Get(physics.Parse(name))(b)
 		label := "all"
 		if name == "ideal" {
 			label = name

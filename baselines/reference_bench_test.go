@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -65,17 +66,9 @@ func BenchmarkGrowth(b *testing.B) {
 }
 
 func simulate(b *testing.B, cfg sim.Config, jobs []trace.Job, policy string) *sim.Log {
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := baselines.New(policy)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Run(b.Context(), p, 1); err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(b)
+	p := must.Get(baselines.New(policy))(b)
+	must.Do(b, s.Run(b.Context(), p, 1))
 	return s.Log()
 }
 
@@ -106,18 +99,13 @@ func multiply(jobs []trace.Job, times int) []trace.Job {
 }
 
 func writeSeconds(b testing.TB, file string, jobs []trace.Job) {
-	f, err := os.Create(file)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(os.Create(file))(b)
 	fmt.Fprintln(f, "job_id,num_gpu,submit_time,duration")
 	for i := range jobs {
 		j := &jobs[i]
 		fmt.Fprintf(f, "%d,%d,%d,%d\n", i, j.Workers, j.Submit/time.Second, j.Work/time.Second)
 	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, f.Close())
 }
 
 var cpuField = regexp.MustCompile(` cpu=([0-9.]+) `)
@@ -131,17 +119,11 @@ func reference(b *testing.B, script, file string, gpus int, policy string) float
 	if m == nil {
 		b.Fatalf("reference simulator printed %q, want a cpu= field", out)
 	}
-	seconds, err := strconv.ParseFloat(string(m[1]), 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return seconds
+	return must.Get(strconv.ParseFloat(string(m[1]), 64))(b)
 }
 
 func cpu(b *testing.B) float64 {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return (time.Duration(u.Utime.Nano()) + time.Duration(u.Stime.Nano())).Seconds()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -49,17 +50,9 @@ func boundedRestarts(t *rapid.T, name string) {
 		all += j.Work
 	}
 	cfg.Horizon = 20 * (all + time.Duration(len(jobs))*cost + time.Hour)
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sched, err := tested().New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), sched, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	sched := must.Get(tested().New(name))(t)
+	must.Do(t, s.Run(context.Background(), sched, 1))
 	if !s.Outcome().Terminated {
 		t.Fatalf("%s: %v", name, s.Outcome())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestScores compares the formulas with values worked out by hand, for jobs whose powers, roots and logarithms are whole numbers.
@@ -60,10 +61,7 @@ func TestScoredOrders(t *testing.T) {
 		"unicep:backfill=easy": "0s 0, 100s 3, 100s 4, 100s 2, 1000s 1",  // 2 ends before 3 leaves room for 1
 		"f4:backfill=easy":     "0s 0, 100s 1, 200s 2, 200s 3, 200s 4",
 	} {
-		p, err := New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(name))(t)
 		var got []string
 		log := run(t, sim.Config{Cluster: cluster.Uniform(1, 8)}, jobs, p, 1)
 		for i := range log.Records {

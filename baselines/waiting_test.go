@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -97,10 +98,7 @@ func TestListsEqualSortedQueue(t *testing.T) {
 				if rapid.Bool().Draw(t, "hard") {
 					harden(t, &cfg, jobs)
 				}
-				p, err := tested().New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(tested().New(name))(t)
 				got, want := timeline(t, cfg, jobs, p), timeline(t, cfg, jobs, &sorted{*p.(*list)})
 				if !slices.Equal(got, want) {
 					t.Fatalf("schedule\n%q, want\n%q", got, want)
@@ -133,10 +131,7 @@ func TestLASWakesAtTheBound(t *testing.T) {
 			jobs[0].Request.GPUMilli = c.milli
 			jobs[1].Name, jobs[1].Workers, jobs[1].Work, jobs[1].Submit = "late", 2, 100*time.Second, 1000*time.Second
 			jobs[1].Request.GPUMilli = cluster.WholeGPU
-			p, err := New("las:levels=single:quantum=0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(New("las:levels=single:quantum=0"))(t)
 			if got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 2)}, jobs, p, 1)); !slices.Equal(got, c.want) {
 				t.Errorf("schedule %q, want %q", got, c.want)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // contended returns a workload under which about fifty jobs wait on 64 servers of 8 GPUs.
@@ -38,9 +39,7 @@ func contended(seed uint64) []trace.Job {
 // cpu returns the CPU time that the process has used. On a shared machine it is more reliable than the clock.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -48,14 +47,8 @@ func cpu(b *testing.B) time.Duration {
 // jobs wait until about 48 wait, and then take any candidate. In addition to rounds per second of the clock it reports rounds per
 // second of CPU time, which is that of one core under GOMAXPROCS=1.
 func BenchmarkRounds(b *testing.B) {
-	fifo, err := baselines.Parse("fifo")
-	if err != nil {
-		b.Fatal(err)
-	}
-	cfg, err := fifo.Wide(62)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fifo := must.Get(baselines.Parse("fifo"))(b)
+	cfg := must.Get(fifo.Wide(62))(b)
 	rules := sim.Config{Cluster: cluster.Uniform(64, 8)}
 	for i := range rules.Cluster.Servers {
 		rules.Cluster.Servers[i].CPUMilli, rules.Cluster.Servers[i].MemMiB = 64_000, 256_000
@@ -74,9 +67,7 @@ func BenchmarkRounds(b *testing.B) {
 	start := cpu(b)
 	for b.Loop() {
 		if rounds%2000 == 0 || ts.Over() {
-			if err := e.Reset(seed, &ts); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, e.Reset(seed, &ts))
 			seed++
 		}
 		n := game.Pass
@@ -84,9 +75,7 @@ func BenchmarkRounds(b *testing.B) {
 			n = game.Action(1 + draw.IntN(len(ts.List)))
 		}
 		ts.Unanimous(n, joint)
-		if err := e.Step(joint, &ts); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, e.Step(joint, &ts))
 		rounds++
 		listed += len(ts.List)
 		waiting += len(ts.Cluster.Pending())

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const second = time.Second
@@ -38,9 +39,7 @@ func number(t testing.TB, ts *env.TimeStep, kind candidates.Kind) game.Action {
 func TestEpisodeOfTwoJobs(t *testing.T) {
 	e := small(t, twoOnOne)
 	var ts env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	if ts.Now != 10*second || ts.Elapsed != ts.Now || ts.Reward != 0 || ts.Over() || ts.Prior != 1 || len(ts.Taken) > 0 {
 		t.Fatalf("first step: %+v", ts)
 	}
@@ -53,9 +52,7 @@ func TestEpisodeOfTwoJobs(t *testing.T) {
 		}
 	}
 	first := number(t, &ts, candidates.First)
-	if err := e.Step([]game.Action{first}, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Step([]game.Action{first}, &ts))
 	if !ts.Terminated || ts.Truncated != "" || ts.Now != 120*second || ts.Elapsed != 110*second || ts.Reward != -120 || !slices.Equal(ts.Taken, []game.Action{first}) {
 		t.Fatalf("last step: %+v", ts)
 	}
@@ -93,10 +90,7 @@ func TestPriorPlaysAlone(t *testing.T) {
 			_, n := play(t, e, seed, byPrior)
 			rounds += n
 			got := written(t, e.Log())
-			alone, err := e.Alone(t.Context(), seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := must.Get(e.Alone(t.Context(), seed))(t)
 			if want := written(t, alone); got != want {
 				t.Errorf("%s, seed %d: by its prior the team plays\n%s\nalone the prior plays\n%s", prior, seed, got, want)
 			}
@@ -112,9 +106,7 @@ func written(t testing.TB, l *sim.Log) string {
 	var b strings.Builder
 	c := *l
 	c.Scheduler = ""
-	if err := c.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Write(&b))
 	return b.String()
 }
 
@@ -163,17 +155,13 @@ func TestAgreement(t *testing.T) {
 	} {
 		e := small(t, func(cfg *env.Config) { gang(cfg); cfg.Game.Agree = c.agree })
 		var ts env.TimeStep
-		if err := e.Reset(1, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Reset(1, &ts))
 		n := number(t, &ts, candidates.First)
 		if ts.List[n-1].Job != 1 || len(ts.Members(n)) != 2 || ts.Members(n)[1] != (game.Share{Candidate: n, Server: 1, Weight: 0.5}) {
 			t.Fatalf("candidate %d is %+v with coalition %v", n, ts.List[n-1], ts.Members(n))
 		}
 		joint := c.joint(n)
-		if err := e.Step(joint, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Step(joint, &ts))
 		var why []game.Reason
 		for _, r := range ts.Refused {
 			why = append(why, r.Reason)
@@ -199,16 +187,12 @@ func TestLowerNumberFirst(t *testing.T) {
 		these(c, job(0, 1, 100*second), job(0, 3, 50*second), job(0, 2, 20*second))
 	})
 	var ts env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	first := number(t, &ts, candidates.First)
 	if m, other := ts.Members(1), ts.Members(first); len(m) != 1 || m[0].Server != 0 || len(other) != 1 || other[0].Server != 1 {
 		t.Fatalf("coalitions %v are not apart", ts.Coalition)
 	}
-	if err := e.Step([]game.Action{1, first}, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Step([]game.Action{1, first}, &ts))
 	if !slices.Equal(ts.Taken, []game.Action{1}) || !slices.Equal(ts.Refused, []game.Refusal{{Candidate: first, Reason: game.Overtaken}}) {
 		t.Errorf("taken %d, refused %v", ts.Taken, ts.Refused)
 	}
@@ -218,9 +202,7 @@ func TestLowerNumberFirst(t *testing.T) {
 func TestWrongJointActions(t *testing.T) {
 	e := small(t, twoOnOne)
 	var ts, spare env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	beyond := game.Action(len(ts.List) + 1)
 	for _, c := range []struct {
 		joint  []game.Action
@@ -252,9 +234,7 @@ func TestResetErrorLeavesNoEpisode(t *testing.T) {
 	})
 	for _, seed := range []uint64{2, 3} {
 		var ts env.TimeStep
-		if err := e.Reset(1, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Reset(1, &ts))
 		if err := e.Reset(seed, &ts); err == nil || seed == 2 && !errors.Is(err, bad) {
 			t.Errorf("seed %d: error %v", seed, err)
 		}
@@ -289,13 +269,9 @@ func TestNewRefuses(t *testing.T) {
 func TestShowAllocatesNothing(t *testing.T) {
 	e := small(t, nil)
 	var ts env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	show := func() {
-		if err := e.Game().Show(&ts.Round); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Game().Show(&ts.Round))
 	}
 	show()
 	if n := testing.AllocsPerRun(100, show); n != 0 || len(ts.List) < 2 {
@@ -311,9 +287,7 @@ func TestLastStepShowsTheLastState(t *testing.T) {
 	for k := range shown {
 		var ts env.TimeStep
 		joint := make([]game.Action, 3)
-		if err := e.Reset(1, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Reset(1, &ts))
 		for rounds := 0; !ts.Over(); rounds++ {
 			byPrior(&ts, joint)
 			var next env.TimeStep
@@ -323,9 +297,7 @@ func TestLastStepShowsTheLastState(t *testing.T) {
 					next.Servers[i] = -7
 				}
 			}
-			if err := e.Step(joint, &next); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Step(joint, &next))
 			ts = next
 		}
 		shown[k] = ts

@@ -8,15 +8,12 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func normalised(t *testing.T, memory time.Duration) *env.NormalisedReward {
 	t.Helper()
-	n, err := env.NewNormalisedReward(small(t, func(c *env.Config) { c.Reward = held{} }), memory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return must.Get(env.NewNormalisedReward(small(t, func(c *env.Config) { c.Reward = held{} }), memory))(t)
 }
 
 // TestNormalisedReward checks that rewards are those of the environment, divided by the standard deviation of all discounted
@@ -29,12 +26,8 @@ func TestNormalisedReward(t *testing.T) {
 	joint := make([]game.Action, 3)
 	for seed := range uint64(3) {
 		discounted := 0.0
-		if err := n.Reset(seed, &a); err != nil {
-			t.Fatal(err)
-		}
-		if err := plain.Reset(seed, &b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.Reset(seed, &a))
+		must.Do(t, plain.Reset(seed, &b))
 		for step := 0; ; step++ {
 			if b.Elapsed > 0 {
 				discounted = discounted*math.Pow(math.E, -b.Elapsed.Seconds()/memory.Seconds()) + b.Reward
@@ -51,12 +44,8 @@ func TestNormalisedReward(t *testing.T) {
 				break
 			}
 			act(&a, step, joint)
-			if err := n.Step(joint, &a); err != nil {
-				t.Fatal(err)
-			}
-			if err := plain.Step(joint, &b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, n.Step(joint, &a))
+			must.Do(t, plain.Step(joint, &b))
 		}
 	}
 	if len(returns) < 20 || n.Scale().Count != uint64(len(returns)) {
@@ -84,33 +73,20 @@ func TestRewardScaleGoesOn(t *testing.T) {
 		n := normalised(t, time.Minute)
 		var ts env.TimeStep
 		joint := make([]game.Action, 3)
-		if err := n.Reset(3, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.Reset(3, &ts))
 		for step := 0; !ts.Over(); step++ {
 			if step == stop {
-				stored, err := json.Marshal(n.Scale())
-				if err != nil {
-					t.Fatal(err)
-				}
+				stored := must.Get(json.Marshal(n.Scale()))(t)
 				var s env.RewardScale
-				if err := json.Unmarshal(stored, &s); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(stored, &s))
 				again := &env.NormalisedReward{}
 				*again = *n
-				if err := again.SetScale(env.RewardScale{}); err != nil {
-					t.Fatal(err)
-				}
-				if err := again.SetScale(s); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, again.SetScale(env.RewardScale{}))
+				must.Do(t, again.SetScale(s))
 				n = again
 			}
 			act(&ts, step, joint)
-			if err := n.Step(joint, &ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, n.Step(joint, &ts))
 			all = append(all, ts.Reward)
 		}
 		return all

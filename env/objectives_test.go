@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
@@ -98,10 +99,7 @@ func TestObjectives(t *testing.T) {
 					jobs[i].Workers = 4 // jobs run one after another
 				}
 			}
-			s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 4), Warm: 2}, jobs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(sim.New(sim.Config{Cluster: cluster.Uniform(1, 4), Warm: 2}, jobs))(t)
 			total, foreseen, weighted := 0.0, math.NaN(), 0.0
 			last := slices.MaxFunc(jobs, func(a, b trace.Job) int { return int(a.Submit - b.Submit) }).Submit
 			s.Watch(func(from, to time.Duration) {
@@ -114,13 +112,8 @@ func TestObjectives(t *testing.T) {
 				}
 				total += r.Score(v, from, to)
 			})
-			p, err := all.New("srtf")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Run(context.Background(), p, 1); err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(all.New("srtf"))(t)
+			must.Do(t, s.Run(context.Background(), p, 1))
 			hours := make([]float64, len(jobs))
 			for _, rec := range s.Log().Records {
 				if rec.Kind == sim.Finish {

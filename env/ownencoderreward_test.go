@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // lean is a custom encoder. It shows the free GPUs of servers, the workers of the jobs that candidates are about, and whether a
@@ -56,12 +57,8 @@ func TestOwnEncoder(t *testing.T) {
 	}
 	var a, b env.TimeStep
 	joint := make([]game.Action, 3)
-	if err := own.Reset(2, &a); err != nil {
-		t.Fatal(err)
-	}
-	if err := standard.Reset(2, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, own.Reset(2, &a))
+	must.Do(t, standard.Reset(2, &b))
 	for n := 0; ; n++ {
 		if !slices.Equal(a.Mask, b.Mask) || !slices.Equal(a.Coalition, b.Coalition) || a.Reward != b.Reward || a.Over() != b.Over() {
 			t.Fatalf("round %d differs", n)
@@ -81,12 +78,8 @@ func TestOwnEncoder(t *testing.T) {
 			break
 		}
 		act(&a, n, joint)
-		if err := own.Step(joint, &a); err != nil {
-			t.Fatal(err)
-		}
-		if err := standard.Step(joint, &b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, own.Step(joint, &a))
+		must.Do(t, standard.Step(joint, &b))
 	}
 	bad := small(t, func(c *env.Config) { c.Game.Encoder = &lean{wrong: 1} })
 	if err := bad.Reset(2, &a); err == nil || !strings.Contains(err.Error(), "encoder") {
@@ -120,9 +113,7 @@ func (held) ScoreAgents(s *cluster.View, from, to time.Duration, dst []float64) 
 func TestOwnReward(t *testing.T) {
 	e := small(t, func(c *env.Config) { c.Reward = held{} })
 	var ts env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	sums, total, joint := make([]float64, 3), 0.0, make([]game.Action, 3)
 	for n := 0; ; n++ {
 		total += ts.Reward
@@ -133,9 +124,7 @@ func TestOwnReward(t *testing.T) {
 			break
 		}
 		act(&ts, n, joint)
-		if err := e.Step(joint, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Step(joint, &ts))
 	}
 	want, jobs := make([]float64, 3), 0.0
 	all, _ := fewJobs(1)
@@ -169,17 +158,12 @@ func TestOwnReward(t *testing.T) {
 
 // TestFlow checks that Flow counts the jobs in the system over an interval.
 func TestFlow(t *testing.T) {
-	s, err := cluster.NewState(cluster.Uniform(1, 1), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1, 1), 3))(t)
 	for i := range cluster.JobID(2) {
 		s.Submit(i, &cluster.JobSpec{Workers: 1, Request: cluster.Amount{GPUMilli: 1000}})
 	}
 	tx := s.Begin(nil)
-	if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: 1000}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: 1000}}}))
 	tx.End()
 	for _, c := range []struct {
 		scale time.Duration

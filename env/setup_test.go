@@ -12,15 +12,13 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // reviewed returns a game that reviews a baseline, with a window of four jobs.
 func reviewed(t testing.TB, prior string) game.Config {
 	t.Helper()
-	r, err := all.Table().Reviewed(prior)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(all.Table().Reviewed(prior))(t)
 	return game.Config{Review: r.Config, Rule: r.Rule, Encoder: &observe.Standard{Window: 4}}
 }
 
@@ -31,11 +29,7 @@ func small(t testing.TB, change func(*env.Config)) *env.Cluster {
 	if change != nil {
 		change(&cfg)
 	}
-	e, err := env.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(env.New(cfg))(t)
 }
 
 func fewJobs(seed uint64) ([]trace.Job, error) {
@@ -75,15 +69,11 @@ func act(ts *env.TimeStep, salt int, joint []game.Action) {
 func play(t testing.TB, e env.Env, seed uint64, choose func(*env.TimeStep, []game.Action)) (sum float64, rounds int) {
 	t.Helper()
 	var ts env.TimeStep
-	if err := e.Reset(seed, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(seed, &ts))
 	joint := make([]game.Action, e.Spec().Agents)
 	for sum = ts.Reward; !ts.Over(); rounds++ {
 		choose(&ts, joint)
-		if err := e.Step(joint, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Step(joint, &ts))
 		sum += ts.Reward
 	}
 	return sum, rounds

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestStatistics(t *testing.T) {
@@ -33,16 +34,12 @@ func TestStatistics(t *testing.T) {
 			}
 		}
 		var ts env.TimeStep
-		if err := e.Reset(2, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Reset(2, &ts))
 		note(&ts)
 		joint, rounds, sum := make([]game.Action, 3), 0, ts.Reward
 		for ; !ts.Over(); rounds++ {
 			c.choose(&ts, joint)
-			if err := e.Step(joint, &ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Step(joint, &ts))
 			note(&ts)
 			sum += ts.Reward
 		}
@@ -54,9 +51,7 @@ func TestStatistics(t *testing.T) {
 	}
 	// An episode that is not played to its end does not count.
 	var ts env.TimeStep
-	if err := e.Reset(5, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(5, &ts))
 	if last, _ := e.Last(); last.Seed != 2 {
 		t.Errorf("in the midst of an episode the last is %+v", last)
 	}
@@ -78,19 +73,12 @@ func everySecond() func(*env.TimeStep, []game.Action) {
 // TestStatisticsInVector checks that the statistics of an ended episode remain available in a vector that resets at once.
 func TestStatisticsInVector(t *testing.T) {
 	s := env.NewStatistics(small(t, nil))
-	v, err := env.NewVector([]env.Env{s}, env.SameStep, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(env.NewVector([]env.Env{s}, env.SameStep, 1))(t)
 	ts, joints := make([]env.TimeStep, 1), newJoints(1, 3)
-	if err := v.Reset([]uint64{4}, ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Reset([]uint64{4}, ts))
 	for v.Final(0) == nil {
 		byPrior(&ts[0], joints[0])
-		if err := v.Step(joints, ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Step(joints, ts))
 	}
 	if got, ok := s.Last(); !ok || got.Seed != 4 || got.Time != v.Final(0).Now || got.AsPrior != 1 || !got.Terminated {
 		t.Errorf("%+v, %v", got, ok)

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func several(t testing.TB, n int) []env.Env {
@@ -47,15 +48,10 @@ func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
 	shown [][]env.TimeStep, finals []*env.TimeStep, seeds [][]uint64,
 ) {
 	t.Helper()
-	v, err := env.NewVector(several(t, n), mode, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(env.NewVector(several(t, n), mode, workers))(t)
 	defer v.Close()
 	spec, ts := v.Spec(0), make([]env.TimeStep, n)
-	if err := v.Reset(seedsFrom(7, n), ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Reset(seedsFrom(7, n), ts))
 	joints := newJoints(n, spec.Agents)
 	for step := range steps {
 		row, now := make([]env.TimeStep, n), make([]uint64, n)
@@ -73,9 +69,7 @@ func history(t *testing.T, n int, mode env.Autoreset, workers, steps int) (
 			}
 		}
 		shown, seeds = append(shown, row), append(seeds, now)
-		if err := v.Step(joints, ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Step(joints, ts))
 		var final *env.TimeStep
 		if f := v.Final(0); f != nil {
 			final = &env.TimeStep{}
@@ -122,9 +116,7 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 		joint := make([]game.Action, spec.Agents)
 		var ts env.TimeStep
 		reset := func(n uint64) {
-			if err := e.Reset(env.EpisodeSeed(7, n), &ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Reset(env.EpisodeSeed(7, n), &ts))
 		}
 		reset(0)
 		episode, ended := uint64(0), 0
@@ -148,9 +140,7 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 				}
 			}
 			act(&ts, step, joint)
-			if err := e.Step(joint, &ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Step(joint, &ts))
 			if mode == env.NextStep {
 				continue
 			}
@@ -182,15 +172,10 @@ func TestVectorModesAgainstPlainLoop(t *testing.T) {
 
 // TestVectorEqualSeeds checks that environments with equal seeds play equal sequences of episodes.
 func TestVectorEqualSeeds(t *testing.T) {
-	v, err := env.NewVector(several(t, 2), env.SameStep, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(env.NewVector(several(t, 2), env.SameStep, 2))(t)
 	defer v.Close()
 	ts, joints := make([]env.TimeStep, 2), newJoints(2, v.Spec(0).Agents)
-	if err := v.Reset([]uint64{3, 3}, ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Reset([]uint64{3, 3}, ts))
 	for step := range 100 {
 		if !equal(&ts[0], &ts[1]) || present(v, 0) != present(v, 1) {
 			t.Fatalf("step %d differs", step)
@@ -198,9 +183,7 @@ func TestVectorEqualSeeds(t *testing.T) {
 		for i := range joints {
 			act(&ts[i], step, joints[i])
 		}
-		if err := v.Step(joints, ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Step(joints, ts))
 	}
 	if present(v, 0) == 3 {
 		t.Fatal("the test saw no second episode")
@@ -208,20 +191,15 @@ func TestVectorEqualSeeds(t *testing.T) {
 }
 
 func TestVectorErrors(t *testing.T) {
-	v, err := env.NewVector(several(t, 3), env.Disabled, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(env.NewVector(several(t, 3), env.Disabled, 2))(t)
 	ts, joints := make([]env.TimeStep, 3), newJoints(3, v.Spec(0).Agents)
 	if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) || !strings.Contains(err.Error(), "environment 2: ") {
 		t.Errorf("step before reset: %v", err)
 	}
-	if err := v.Reset(seedsFrom(1, 3), ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Reset(seedsFrom(1, 3), ts))
 	joints[1][0] = 99
 	before := ts[1].Now
-	err = v.Step(joints, ts)
+	err := v.Step(joints, ts)
 	if err == nil || !strings.HasPrefix(err.Error(), "environment 1: ") || strings.Contains(err.Error(), "environment 0") {
 		t.Errorf("an action out of range: %v", err)
 	}
@@ -238,9 +216,7 @@ func TestVectorErrors(t *testing.T) {
 	if err := v.Reset([]uint64{1}, ts); err == nil {
 		t.Error("no error for one seed of three")
 	}
-	if err := v.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Close())
 	joints[1] = joints[0]
 	if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) {
 		t.Errorf("step after Close: %v", err)
@@ -284,10 +260,7 @@ func TestVectorPlay(t *testing.T) {
 	}
 	for _, workers := range []int{1, 3} {
 		for _, mode := range []env.Autoreset{env.SameStep, env.NextStep, env.Disabled} {
-			v, err := env.NewVector(make3(), mode, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(env.NewVector(make3(), mode, workers))(t)
 			ts := make([]env.TimeStep, 3)
 			var got [3]int
 			broken := errors.New("broken")
@@ -313,7 +286,7 @@ func TestVectorPlay(t *testing.T) {
 			if err := v.Step(joints, ts); !errors.Is(err, env.ErrOver) || !strings.Contains(err.Error(), "environment 2: ") {
 				t.Errorf("%v: step after Play: %v", mode, err)
 			}
-			err = play(0)
+			err := play(0)
 			if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "environment 0: ") || got != [3]int{9, len(want[1]), len(want[2])} {
 				t.Errorf("%v: with an error in environment 0 played %v time steps, error %v", mode, got, err)
 			}
@@ -322,26 +295,17 @@ func TestVectorPlay(t *testing.T) {
 }
 
 func TestVectorLeavesNothingBehind(t *testing.T) {
-	v, err := env.NewVector(several(t, 4), env.SameStep, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(env.NewVector(several(t, 4), env.SameStep, 4))(t)
 	before := runtime.NumGoroutine()
 	ts, joints := make([]env.TimeStep, 4), newJoints(4, v.Spec(0).Agents)
-	if err := v.Reset(seedsFrom(1, 4), ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Reset(seedsFrom(1, 4), ts))
 	for step := range 50 {
 		for i := range joints {
 			act(&ts[i], step, joints[i])
 		}
-		if err := v.Step(joints, ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Step(joints, ts))
 	}
-	if err := v.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Close())
 	for range 100 { // a worker may still be about to return
 		if runtime.NumGoroutine() <= before {
 			return
@@ -354,19 +318,12 @@ func TestVectorLeavesNothingBehind(t *testing.T) {
 
 // TestVectorStepAllocatesNothing checks that a vector itself allocates nothing in a step.
 func TestVectorStepAllocatesNothing(t *testing.T) {
-	v, err := env.NewVector(several(t, 4), env.Disabled, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(env.NewVector(several(t, 4), env.Disabled, 2))(t)
 	ts := make([]env.TimeStep, 4)
-	if err := v.Reset(seedsFrom(1, 4), ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Reset(seedsFrom(1, 4), ts))
 	joints := make([][]game.Action, 4) // all nil: no environment steps
 	if n := testing.AllocsPerRun(100, func() {
-		if err := v.Step(joints, ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Step(joints, ts))
 	}); n != 0 {
 		t.Errorf("%v allocations a step", n)
 	}

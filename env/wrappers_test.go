@@ -8,26 +8,20 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestTimeLimit(t *testing.T) {
-	e, err := env.NewTimeLimit(env.NewOrderCheck(small(t, nil)), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(env.NewTimeLimit(env.NewOrderCheck(small(t, nil)), 4))(t)
 	var ts env.TimeStep
 	idle := make([]game.Action, 3)
 	for range 2 {
-		if err := e.Reset(1, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Reset(1, &ts))
 		for n := range 4 {
 			if ts.Over() {
 				t.Fatalf("over after %d steps", n)
 			}
-			if err := e.Step(idle, &ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Step(idle, &ts))
 		}
 		if ts.Truncated != "limit of 4 steps" || ts.Terminated {
 			t.Errorf("after 4 steps: %+v", ts)
@@ -54,9 +48,7 @@ func TestWholeReturn(t *testing.T) {
 	idle, early := make([]game.Action, 3), 0
 	for seed := range uint64(20) {
 		var a, b env.TimeStep
-		if err := errors.Join(plain.Reset(seed, &a), whole.Reset(seed, &b)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(plain.Reset(seed, &a), whole.Reset(seed, &b)))
 		if a.Reward < 0 {
 			early++
 		}
@@ -65,9 +57,7 @@ func TestWholeReturn(t *testing.T) {
 			t.Fatalf("seed %d: a reset shows the rewards %v and %v of %v", seed, b.Reward, b.Rewards, b.Elapsed)
 		}
 		for n := 0; !a.Over(); n++ {
-			if err := errors.Join(plain.Step(idle, &a), whole.Step(idle, &b)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(plain.Step(idle, &a), whole.Step(idle, &b)))
 			want, agent, elapsed = want+a.Reward, agent+a.Rewards[1], elapsed+a.Elapsed
 			if b.Reward != want || b.Rewards[1] != agent || b.Elapsed != elapsed {
 				t.Fatalf("seed %d, step %d: rewards %v and %v of %v, want %v and %v of %v", seed, n, b.Reward, b.Rewards, b.Elapsed,
@@ -97,9 +87,7 @@ func TestOrderCheck(t *testing.T) {
 	if err := e.Step(make([]game.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
 		t.Errorf("step before reset: %v", err)
 	}
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	if err := e.Step(make([]game.Action, 2), &ts); err == nil || errors.Is(err, env.ErrOver) {
 		t.Errorf("two actions for three agents: %v", err)
 	}
@@ -117,14 +105,8 @@ func TestOrderCheck(t *testing.T) {
 
 // TestAsFindsWrappers checks that As finds every wrapper from the outside, and the environment inside all of them.
 func TestAsFindsWrappers(t *testing.T) {
-	n, err := env.NewNormalisedReward(small(t, nil), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := env.NewTimeLimit(env.NewStatistics(n), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(env.NewNormalisedReward(small(t, nil), time.Hour))(t)
+	l := must.Get(env.NewTimeLimit(env.NewStatistics(n), 1))(t)
 	e := env.NewOrderCheck(l)
 	_, a := env.As[*env.Statistics](e)
 	_, b := env.As[*env.TimeLimit](e)

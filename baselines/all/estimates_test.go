@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestWhoNeedsEstimates checks that a baseline is said to need estimates if and only if it fails where no job has one: with each value
@@ -16,17 +17,10 @@ func TestWhoNeedsEstimates(t *testing.T) {
 	said := map[bool]int{}
 	for _, name := range variants() {
 		create := func() cluster.Scheduler {
-			s, err := New(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return must.Get(New(name))(t)
 		}
-		run, err := e.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = run.Run(t.Context(), create(), 1)
+		run := must.Get(e.New())(t)
+		err := run.Run(t.Context(), create(), 1)
 		needs := cluster.NeedsEstimates(create())
 		if fails := errors.Is(err, cluster.ErrNoEstimate); needs != fails || err != nil && !fails {
 			t.Errorf("%s needs estimates: %v, and without them: %v", name, needs, err)

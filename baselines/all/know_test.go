@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestKnowHidesEstimates checks that every baseline with +know decides alike without estimates, with true ones and with wrong
@@ -39,17 +40,9 @@ func TestKnowHidesEstimates(t *testing.T) {
 func schedule(t *testing.T, name string, sets ...string) string {
 	t.Helper()
 	e := scenariotest.Episode(t, "embedded-physics-v1", append(sets, "window.arrivals=40", "window.warm=20", "workload.load=3")...)
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context(), p, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
+	p := must.Get(New(name))(t)
+	must.Do(t, s.Run(t.Context(), p, 1))
 	var b strings.Builder
 	log := s.Log()
 	for i := range log.Records {

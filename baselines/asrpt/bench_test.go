@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 )
 
@@ -44,9 +45,7 @@ func BenchmarkDecision(b *testing.B) {
 				b.StopTimer()
 				tx := d.turn()
 				b.StartTimer()
-				if err := p.Schedule(tx); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, p.Schedule(tx))
 				tx.End()
 			}
 			if n := len(d.state.Pending()); n < 4000 || d.state.FreeTotal() > 800 {
@@ -69,10 +68,7 @@ type drive struct {
 }
 
 func newDrive(b *testing.B, p cluster.Scheduler, step time.Duration) *drive {
-	state, err := cluster.NewState(cluster.Uniform(1000, 8), benchJobs)
-	if err != nil {
-		b.Fatal(err)
-	}
+	state := must.Get(cluster.NewState(cluster.Uniform(1000, 8), benchJobs))(b)
 	d := &drive{state: state, specs: make([]cluster.JobSpec, benchJobs), rng: rand.New(rand.NewPCG(1, 2))}
 	for i := range d.specs {
 		s := &d.specs[i]
@@ -86,18 +82,14 @@ func newDrive(b *testing.B, p cluster.Scheduler, step time.Duration) *drive {
 			}
 		}
 	}
-	if err := p.Reset(1); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, p.Reset(1))
 	d.step = step
 	for len(state.Pending()) < 5000 {
 		d.events = d.events[:0]
 		d.arrive(5000 - len(state.Pending()))
 		for range 3 { // the jobs arrive, complete on the virtual machine, and start
 			tx := state.Begin(d.events)
-			if err := p.Schedule(tx); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, p.Schedule(tx))
 			tx.End()
 			d.events = d.events[:0]
 			state.Advance(state.Now() + 10_000*step)

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // instance is a random problem for the guarantee of New: whole GPUs of any type, exact or bounded predictions.
@@ -82,10 +83,7 @@ const rounds = time.Microsecond
 // that of the best schedule, which is the larger of Σ V and Σ (submission + α_min of all iterations). With predictions that are
 // wrong by a factor of at most δ, the sum is at most [δ·(1 + ρ·δ·G/(G-g_max+1)) + ρ] times that bound.
 func TestGuarantee(t *testing.T) {
-	network, err := physics.Parse(network)
-	if err != nil {
-		t.Fatal(err)
-	}
+	network := must.Get(physics.Parse(network))(t)
 	for _, c := range []struct {
 		name      string
 		physics   physics.Model

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -196,13 +197,8 @@ func drawOptions(t *rapid.T) func() Config {
 
 func run(t rapid.TB, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler, seed uint64) *sim.Log {
 	t.Helper()
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), sched, seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	must.Do(t, s.Run(context.Background(), sched, seed))
 	return s.Log()
 }
 

@@ -7,15 +7,13 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestDurations checks that each job is predicted once, before any job that ends later is observed, and that observations are in
 // the job's own iterations.
 func TestDurations(t *testing.T) {
-	s, err := cluster.NewState(cluster.Uniform(1, 4), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1, 4), 3))(t)
 	p := &learning{}
 	d := NewDurations(p)
 	d.Reset(1)
@@ -35,9 +33,7 @@ func TestDurations(t *testing.T) {
 	is("of a job", d.Predicted(&s.View, 0), 20, unit, 1)
 	is("of a job like it", d.Predicted(&s.View, 1), 20, unit, 1)
 	tx := s.Begin(nil)
-	if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: specs[0].Request}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: specs[0].Request}}))
 	tx.End()
 	s.Advance(time.Duration(80 * unit * float64(time.Second)))
 	s.Finish(0)

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -19,10 +20,7 @@ import (
 // on returns a cluster of servers of 4 GPUs with the given numbers of free GPUs, and a pending job, whose id is the last.
 func on(t rapid.TB, free []int32, spec cluster.JobSpec) (tx *cluster.Txn, id cluster.JobID) {
 	t.Helper()
-	s, err := cluster.NewState(cluster.Uniform(len(free), 4), len(free)+1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(len(free), 4), len(free)+1))(t)
 	spec.Request.GPUMilli = cluster.WholeGPU
 	id = cluster.JobID(len(free))
 	for i, n := range free {
@@ -37,9 +35,7 @@ func on(t rapid.TB, free []int32, spec cluster.JobSpec) (tx *cluster.Txn, id clu
 		for g := range 4 - n {
 			gpus = append(gpus, g)
 		}
-		if err := s.Restore(cluster.JobID(i), cluster.Placement{piece}, gpus); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Restore(cluster.JobID(i), cluster.Placement{piece}, gpus))
 	}
 	s.Submit(id, &spec)
 	return s.Begin(nil), id
@@ -102,10 +98,7 @@ func TestHeavyEdge(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("servers and workers %v, want %v", got, c.want)
 			}
-			x, err := comm.Ranks(nil, job, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must.Get(comm.Ranks(nil, job, workers))(t)
 			if cut := comm.Cut(job, x); math.Abs(cut-c.cut) > 1 {
 				t.Errorf("cut %v, want %v", cut, c.cut)
 			}
@@ -203,19 +196,13 @@ func TestOrderSaysHeavyEdges(t *testing.T) {
 		a.workers, a.gpus = workers, gpus
 		exact := a.order(job, links)
 		n := len(workers)
-		heavy, err := comm.HeavyEdge(nil, job, workers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		heavy := must.Get(comm.HeavyEdge(nil, job, workers))(t)
 		says := func(order []int) (same bool, alpha float64) {
 			w, g := make([]int32, n), make([]int32, n)
 			for rank, m := range order {
 				w[rank], g[rank] = workers[m], gpus[m]
 			}
-			x, err := comm.Ranks(nil, job, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must.Get(comm.Ranks(nil, job, w))(t)
 			same = true
 			for s := range job.Stages {
 				for rank, m := range order {
@@ -258,10 +245,7 @@ func TestOrderSaysHeavyEdges(t *testing.T) {
 // TestBeliefsAreTheNetwork checks that the scheduler's model of communication agrees with the network of the physics, wherever
 // jobs run.
 func TestBeliefsAreTheNetwork(t *testing.T) {
-	model, err := physics.Parse(network)
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(physics.Parse(network))(t)
 	b := newBeliefs()
 	rapid.Check(t, func(t *rapid.T) {
 		free := rapid.SliceOfN(rapid.Int32Range(0, 4), 1, 6).Draw(t, "free")
@@ -316,14 +300,8 @@ func TestHowOftenHeavyEdgesCanBeSaid(t *testing.T) {
 	classes := scenario.DefaultClasses()
 	mix := trace.Mix{Classes: classes[len(classes)-1:], Parallel: 1}
 	for _, load := range []float64{0.7, 1.2} {
-		params, err := trace.Default().WithLoad(load, servers*gpus)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := trace.Generate(params, 4000, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		params := must.Get(trace.Default().WithLoad(load, servers*gpus))(t)
+		w := must.Get(trace.Generate(params, 4000, 1))(t)
 		mix.Apply(w.Jobs, 1)
 		jobs := slices.DeleteFunc(w.Jobs, func(j trace.Job) bool { return j.Workers > servers*gpus })
 		for i := range jobs {

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -157,38 +158,24 @@ func TestTakesOver(t *testing.T) {
 			harden(t, &cfg, jobs)
 		}
 		options := drawOptions(t)
-		before, err := sim.New(cfg, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(sim.New(cfg, jobs))(t)
 		c := Default()
 		c.Predictor, c.Start = told{1}, projectedOrder
 		first := New("first", c)
-		if err := first.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Reset(1))
 		for range rapid.IntRange(0, 20).Draw(t, "decisions before") {
 			tx, ok := before.Next()
 			if !ok {
 				break
 			}
-			if err := first.Schedule(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, first.Schedule(tx))
 			before.Commit()
 		}
 		var text bytes.Buffer
-		if err := before.State().WriteSnapshot(&text); err != nil {
-			t.Fatal(err)
-		}
-		s, err := cluster.ReadSnapshot(&text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, before.State().WriteSnapshot(&text))
+		s := must.Get(cluster.ReadSnapshot(&text))(t)
 		p := New("a-srpt", options())
-		if err := p.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Reset(1))
 		if err := p.Schedule(s.Begin(s.Introduce())); err != nil {
 			t.Fatalf("from a snapshot: %v", err)
 		}
@@ -197,9 +184,7 @@ func TestTakesOver(t *testing.T) {
 		}
 		var fork sim.Sim
 		before.Fork(&fork)
-		if err := fork.Continue(p, 1, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fork.Continue(p, 1, nil))
 		if got := fork.Outcome(); !got.Terminated {
 			t.Fatalf("outcome %+v, want every job finished", got)
 		}

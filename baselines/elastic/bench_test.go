@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // BenchmarkLyraDecision measures a decision on 1,000 servers of 8 GPUs with 300 running elastic jobs and 5,000 waiting jobs. In
@@ -29,16 +30,12 @@ func BenchmarkLyraDecision(b *testing.B) {
 				cfg := elastic.Literal()
 				cfg.Gather = gather
 				sched := elastic.New("lyra", elastic.NewLyra(), cfg)
-				if err := sched.Reset(1); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, sched.Reset(1))
 				events, ops := s.Introduce(), 0
 				b.ReportAllocs()
 				for b.Loop() {
 					tx := s.Begin(events)
-					if err := sched.Schedule(tx); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, sched.Schedule(tx))
 					ops = len(tx.Ops())
 					tx.Rollback(0)
 					tx.End()
@@ -53,10 +50,7 @@ func BenchmarkLyraDecision(b *testing.B) {
 func contended(b *testing.B, queued, running, fill int, full bool) *cluster.State {
 	b.Helper()
 	const gpus = 8
-	s, err := cluster.NewState(cluster.Uniform(1000, gpus), queued+running+8000)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1000, gpus), queued+running+8000))(b)
 	r := rand.New(rand.NewPCG(1, 2))
 	next := cluster.JobID(0)
 	submit := func(workers int32, stretch bool) *cluster.JobSpec {
@@ -83,9 +77,7 @@ func contended(b *testing.B, queued, running, fill int, full bool) *cluster.Stat
 				at, room = at+1, gpus
 			}
 		}
-		if err := tx.Place(id, p); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, tx.Place(id, p))
 		used += int(workers)
 	}
 	for range running {

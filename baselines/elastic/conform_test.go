@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -265,13 +266,8 @@ func run(
 	t *rapid.T, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler, seed uint64,
 ) (lines []string, end sim.Outcome) {
 	t.Helper()
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context(), sched, seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	must.Do(t, s.Run(t.Context(), sched, seed))
 	l := s.Log()
 	for i := range l.Records {
 		r := &l.Records[i]
@@ -321,28 +317,16 @@ func TestSchedulerTakesOver(t *testing.T) {
 		c.Epoch = 0
 		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
 		ran := rapid.SampledFrom([]elastic.Policy{&wild{}, elastic.NewLyra()}).Draw(t, "who ran it")
-		s, err := sim.New(cfg, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Run(t.Context(), borrower{elastic.New("ran", ran, c), true}, 1); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(cfg, jobs))(t)
+		must.Do(t, s.Run(t.Context(), borrower{elastic.New("ran", ran, c), true}, 1))
 		var text bytes.Buffer
-		if err := s.State().WriteSnapshot(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.State().WriteSnapshot(&text))
 		decide := func(sched cluster.Scheduler, times int) string {
 			var ops string
 			for range times {
-				state, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				state := must.Get(cluster.ReadSnapshot(bytes.NewReader(text.Bytes())))(t)
 				tx := state.Begin(state.Introduce())
-				if err := sched.Schedule(tx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, sched.Schedule(tx))
 				ops = ""
 				for _, o := range tx.Ops() {
 					ops += fmt.Sprintln(o.Kind, o.Job, o.Placement(), o.GPUs())
@@ -352,9 +336,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 		}
 		lyra := func() cluster.Scheduler {
 			p := guard{elastic.New("lyra", elastic.NewLyra(), c), false}
-			if err := p.Reset(1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Reset(1))
 			return p
 		}
 		if once, thrice := decide(lyra(), 1), decide(lyra(), 3); once != thrice {

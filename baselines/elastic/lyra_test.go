@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // need describes a job of whole GPUs: it runs for fastest seconds with the most workers.
@@ -75,13 +76,8 @@ func TestLyraTables2To4(t *testing.T) {
 			for _, n := range []need{c.a, c.b} {
 				jobs = append(jobs, trace.Job{JobSpec: n.spec(), Work: time.Duration(n.fastest * float64(time.Second))})
 			}
-			s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 8)}, jobs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Run(t.Context(), elastic.New("lyra", c.policy, elastic.Literal()), 1); err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(sim.New(sim.Config{Cluster: cluster.Uniform(1, 8)}, jobs))(t)
+			must.Do(t, s.Run(t.Context(), elastic.New("lyra", c.policy, elastic.Literal()), 1))
 			var ends [2]float64
 			for _, r := range s.Log().Records {
 				if r.Kind == sim.Finish {
@@ -135,22 +131,15 @@ func decide(t testing.TB, c site, arrive []need, p elastic.Policy, cfg elastic.C
 	if c.first > 0 {
 		spec.Servers[0].GPUs = c.first
 	}
-	s, err := cluster.NewState(spec, len(c.runs)+len(arrive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, len(c.runs)+len(arrive)))(t)
 	s.SetProfile(c.physics)
 	tx := s.Begin(nil)
 	for i := c.training; i < s.Servers(); i++ {
-		if err := tx.Loan(cluster.ServerID(i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Loan(cluster.ServerID(i)))
 	}
 	submit := func(id int, n need) {
 		spec := n.spec()
-		if err := spec.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spec.Validate())
 		s.Submit(cluster.JobID(id), &spec)
 	}
 	for i, r := range c.runs {
@@ -158,9 +147,7 @@ func decide(t testing.TB, c site, arrive []need, p elastic.Policy, cfg elastic.C
 		for k := range r.on {
 			r.on[k].Amount = s.Spec(cluster.JobID(i)).Request
 		}
-		if err := tx.Place(cluster.JobID(i), r.on); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(cluster.JobID(i), r.on))
 	}
 	tx.End()
 	for i, n := range arrive {
@@ -168,12 +155,8 @@ func decide(t testing.TB, c site, arrive []need, p elastic.Policy, cfg elastic.C
 	}
 	tx = s.Begin(s.Introduce())
 	sched := guard{elastic.New("test", p, cfg), false}
-	if err := sched.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	if err := sched.Schedule(tx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sched.Reset(1))
+	must.Do(t, sched.Schedule(tx))
 	var did []string
 	for _, o := range tx.Ops() {
 		text := s.Spec(o.Job).Name + " ="
@@ -283,9 +266,7 @@ func TestLyraNeedsEstimates(t *testing.T) {
 	}
 	s.Submit(0, &cluster.JobSpec{Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}})
 	p := elastic.New("lyra", elastic.NewLyra(), elastic.Literal())
-	if err := p.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Reset(1))
 	err = p.Schedule(s.Begin(s.Introduce()))
 	if err == nil || !strings.Contains(err.Error(), "job a has no estimate") {
 		t.Errorf("error %v, want one that names the job without an estimate", err)
@@ -414,13 +395,8 @@ func TestEpoch(t *testing.T) {
 	}
 	cfg := elastic.Literal()
 	cfg.Epoch = 10 * time.Second
-	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 8)}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context(), elastic.New("lyra", elastic.NewLyra(), cfg), 1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(sim.Config{Cluster: cluster.Uniform(1, 8)}, jobs))(t)
+	must.Do(t, s.Run(t.Context(), elastic.New("lyra", elastic.NewLyra(), cfg), 1))
 	var starts []time.Duration
 	for _, r := range s.Log().Records {
 		if r.Kind == sim.Start {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -22,10 +23,7 @@ type asked struct {
 // stand returns a state in which these jobs run or wait, and the list of jobs for a policy.
 func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job) {
 	t.Helper()
-	s, err := cluster.NewState(spec, len(list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, len(list)))(t)
 	var jobs []Job
 	for i := range list {
 		a, id := &list[i], cluster.JobID(i)
@@ -42,9 +40,7 @@ func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job
 				t.Fatalf("job %d does not fit", i)
 			}
 			tx := s.Begin(nil)
-			if err := tx.Place(id, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, p))
 			tx.End()
 		}
 		if a.now == 0 || a.base < a.most {

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -73,13 +74,8 @@ func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 
 // play runs an episode and returns all records as lines.
 func play(t *rapid.T, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler) (lines []string, end sim.Outcome) {
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context(), sched, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	must.Do(t, s.Run(t.Context(), sched, 1))
 	l := s.Log()
 	for i := range l.Records {
 		r := &l.Records[i]

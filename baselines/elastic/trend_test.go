@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // fifo starts waiting jobs as requested in the order of submission; a job that does not fit blocks the queue.
@@ -91,13 +92,8 @@ func TestLyraTrend(t *testing.T) {
 					jobs[k].MinWorkers, jobs[k].MaxWorkers = 0, 0
 				}
 			}
-			s, err := sim.New(cfg, jobs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Run(t.Context(), c.sched(), 1); err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(sim.New(cfg, jobs))(t)
+			must.Do(t, s.Run(t.Context(), c.sched(), 1))
 			started := make([]bool, len(jobs))
 			for _, r := range s.Log().Records {
 				switch {

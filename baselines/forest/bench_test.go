@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -47,10 +48,7 @@ func BenchmarkTrain(b *testing.B) {
 
 func BenchmarkPredict(b *testing.B) {
 	rows, targets := friedman(rng.Stream(1, "rows"), 20_000)
-	f, err := Train(rows, targets, Default())
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(Train(rows, targets, Default()))(b)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		k := i % len(targets) * 8

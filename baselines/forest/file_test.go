@@ -10,15 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 func written(t rapid.TB, f *Forest) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := f.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Write(&b))
 	return b.Bytes()
 }
 
@@ -30,10 +29,7 @@ func TestReadIsWhatWasWritten(t *testing.T) {
 		c.Trees, c.MinLeaf, c.Median = rapid.IntRange(1, 5).Draw(t, "trees"), 1, rapid.Bool().Draw(t, "median")
 		f := train(t, d.rows, d.targets, c)
 		b := written(t, f)
-		g, err := Read(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(Read(bytes.NewReader(b)))(t)
 		for i := range f.nodes {
 			if f.nodes[i].feature == leaf {
 				f.nodes[i].right = 0 // unused in a leaf

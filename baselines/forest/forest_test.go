@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -19,11 +20,7 @@ func small() Config {
 
 func train(t rapid.TB, rows []float32, targets []float64, c Config) *Forest {
 	t.Helper()
-	f, err := Train(rows, targets, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(Train(rows, targets, c))(t)
 }
 
 // errorOf returns the mean squared error over rows, and that of predicting the rows' mean.

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -33,13 +34,8 @@ func simulate(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler,
 	for i := range jobs {
 		jobs[i].Name = fmt.Sprint(i)
 	}
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), p, seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	must.Do(t, s.Run(context.Background(), p, seed))
 	l := s.Log()
 	gpuType := map[cluster.JobID]string{}
 	for i := range l.Records {
@@ -247,24 +243,12 @@ func TestGavelFromSnapshot(t *testing.T) {
 		for i := range jobs {
 			jobs[i].Name = fmt.Sprint(i)
 		}
-		s, err := sim.New(cfg, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Run(t.Context(), New("gavel", Round), 1); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(cfg, jobs))(t)
+		must.Do(t, s.Run(t.Context(), New("gavel", Round), 1))
 		var text bytes.Buffer
-		if err := s.State().WriteSnapshot(&text); err != nil {
-			t.Fatal(err)
-		}
-		state, err := cluster.ReadSnapshot(&text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := New("gavel", Round).Schedule(state.Begin(state.Introduce())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.State().WriteSnapshot(&text))
+		state := must.Get(cluster.ReadSnapshot(&text))(t)
+		must.Do(t, New("gavel", Round).Schedule(state.Begin(state.Introduce())))
 	})
 }
 
@@ -308,14 +292,9 @@ func BenchmarkRound(b *testing.B) {
 		jobs = append(jobs, j)
 	}
 	cfg.Horizon = 10 * time.Minute
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(b)
 	p := New("gavel", Round).(*gavel)
-	if err := s.Run(b.Context(), p, 1); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, s.Run(b.Context(), p, 1))
 	state := s.State()
 	state.Advance(12 * time.Minute)
 	b.Run("allocate", func(b *testing.B) {
@@ -326,9 +305,7 @@ func BenchmarkRound(b *testing.B) {
 	b.Run("between", func(b *testing.B) {
 		p.next = 24 * time.Minute
 		for b.Loop() {
-			if err := p.Schedule(state.Begin(nil)); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, p.Schedule(state.Begin(nil)))
 		}
 	})
 	b.Run("decide", func(b *testing.B) {
@@ -340,9 +317,7 @@ func BenchmarkRound(b *testing.B) {
 			for i, j := range p.jobs {
 				was[i] = *j
 			}
-			if err := p.decide(tx); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, p.decide(tx))
 			ops = len(tx.Ops())
 			tx.Rollback(0)
 			for i, j := range p.jobs {

@@ -5,23 +5,19 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestOrderFollowsAnEpisode checks that an order learns the GPU-time of jobs that end, and that Alarm gives the time at which a
 // running job reaches the next rank.
 func TestOrderFollowsAnEpisode(t *testing.T) {
-	s, err := cluster.NewState(cluster.Uniform(1, 4), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1, 4), 3))(t)
 	o := New(Config{Bound: 100 * time.Second, Queues: true, Unit: 10 * time.Second, Growth: 2, Least: 1, Window: 10})
 	for id := range cluster.JobID(3) {
 		s.Submit(id, &cluster.JobSpec{Workers: 2, Request: cluster.Amount{GPUMilli: 500}})
 		tx := s.Begin(nil)
 		if id < 2 {
-			if err := tx.Place(id, cluster.Placement{{Server: 0, Workers: 2, Amount: cluster.Amount{GPUMilli: 1000}}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, cluster.Placement{{Server: 0, Workers: 2, Amount: cluster.Amount{GPUMilli: 1000}}}))
 		}
 		tx.End()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/loan"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -24,17 +25,12 @@ func BenchmarkSchedule(b *testing.B) {
 	for i := range 520 {
 		spec.Servers[443+i].Pool = cluster.Inference
 	}
-	s, err := cluster.NewState(spec, 9000)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, 9000))(b)
 	draw := rng.Stream(1, "bench")
 	s.SetOffer(500, 0)
 	tx := s.Begin(nil)
 	for i := range 500 {
-		if err := tx.Loan(cluster.ServerID(443 + i)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, tx.Loan(cluster.ServerID(443+i)))
 	}
 	for id, waiting := cluster.JobID(0), 0; waiting < 5000; id++ {
 		j := &cluster.JobSpec{Name: fmt.Sprint(id), Workers: []int32{1, 1, 2, 2, 4, 8}[draw.IntN(6)],
@@ -48,9 +44,7 @@ func BenchmarkSchedule(b *testing.B) {
 			waiting++
 			continue
 		}
-		if err := tx.Place(id, p); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, tx.Place(id, p))
 	}
 	tx.End()
 	for _, c := range []struct {
@@ -62,13 +56,9 @@ func BenchmarkSchedule(b *testing.B) {
 			s.SetOffer(c.offer, 0)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := p.Reset(1); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, p.Reset(1))
 				tx := s.Begin(nil)
-				if err := p.Schedule(tx); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, p.Schedule(tx))
 				b.ReportMetric(float64(len(tx.Ops())), "ops")
 				tx.Rollback(0)
 			}

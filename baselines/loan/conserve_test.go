@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/inference"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -18,19 +19,10 @@ import (
 // never on loan, and that inference always has what it needs. The orchestrator only scales in and stops jobs; nothing is seized.
 func TestConservation(t *testing.T) {
 	const training, servers, step = 12, 60, 5 * time.Minute
-	usage, err := inference.DefaultCycle().Generate(288, step, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	usage, err = usage.Usage(1, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	usage := must.Get(inference.DefaultCycle().Generate(288, step, 7))(t)
+	usage = must.Get(usage.Usage(1, 0.95))(t)
 	plan := inference.Pool{Servers: servers, Headroom: inference.DefaultHeadroom}
-	points, err := inference.Plan(usage, inference.NewOracle(usage.Values), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := must.Get(inference.Plan(usage, inference.NewOracle(usage.Values), plan))(t)
 	cfg := sim.Config{Cluster: pool(training, servers), Grace: step, Restart: sim.Pause(63 * time.Second)}
 	for _, p := range points {
 		cfg.Demand = append(cfg.Demand, sim.Demand{At: p.At, Need: p.Need, Offer: p.Offer})

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -183,13 +184,8 @@ func (p *sleeper) Schedule(tx *cluster.Txn) error {
 
 func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, seed uint64) *sim.Log {
 	t.Helper()
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), p, seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	must.Do(t, s.Run(context.Background(), p, seed))
 	return s.Log()
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -123,28 +124,16 @@ func TestTakesOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
 		cfg.Horizon = seconds(t, "until", 1, 60)
-		s, err := sim.New(cfg, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Run(t.Context(), loan.New("before", grower{}, loan.Default()), 1); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(cfg, jobs))(t)
+		must.Do(t, s.Run(t.Context(), loan.New("before", grower{}, loan.Default()), 1))
 		var text bytes.Buffer
-		if err := s.State().WriteSnapshot(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.State().WriteSnapshot(&text))
 		c := drawOptions(t)
 		for _, name := range inners() {
-			state, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := must.Get(cluster.ReadSnapshot(bytes.NewReader(text.Bytes())))(t)
 			state.SetOffer(rapid.Int32Range(0, state.Offer()).Draw(t, "offer"), state.Now())
 			p := loan.New(name, &watch{Scheduler: inner(name), c: c}, c)
-			if err := p.Reset(1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Reset(1))
 			if err := p.Schedule(state.Begin(state.Introduce())); err != nil {
 				t.Fatalf("%s: %v in\n%s", name, err, text.String())
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -53,10 +54,7 @@ func all() []Predictor {
 // recurrent draws a workload in which most jobs are runs of recurring jobs.
 func recurrent(t testing.TB, n int) []trace.Job {
 	t.Helper()
-	w, err := trace.Generate(trace.Default(), n, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(trace.Generate(trace.Default(), n, 1))(t)
 	(&trace.Mix{Classes: scenario.DefaultClasses(), Recurring: .7}).Apply(w.Jobs, 1)
 	return w.Jobs
 }

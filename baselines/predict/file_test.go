@@ -13,25 +13,20 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 func saved(t rapid.TB, p Predictor) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Save(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Save(&b, p))
 	return b.Bytes()
 }
 
 func loaded(t rapid.TB, b []byte) Predictor {
 	t.Helper()
-	p, err := load(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(load(bytes.NewReader(b)))(t)
 }
 
 // TestLoadedGoesOn checks that a loaded predictor is saved as the same bytes, and predicts like the one that was saved, also
@@ -76,19 +71,12 @@ func TestNewOpensFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.predictor")
 	p := newGroupMean()
 	p.Observe(&cluster.JobSpec{Group: "g", Workers: 1}, 33)
-	if err := os.WriteFile(path, saved(t, p), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	q, err := New(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, saved(t, p), 0o600))
+	q := must.Get(New(path))(t)
 	if x, cold := q.Predict(&cluster.JobSpec{Group: "g", Workers: 1}); x != 33 || cold {
 		t.Errorf("%v, cold %v", x, cold)
 	}
-	if err := os.WriteFile(path, []byte("no"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("no"), 0o600))
 	if _, err := New(path); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "x.predictor: load predictor") {
 		t.Errorf("a file of something else: %v", err)
 	}

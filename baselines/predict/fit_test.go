@@ -12,21 +12,17 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestFit checks that each fitted predictor has learned what Teach teaches, also after Reset, while others go on learning.
 func TestFit(t *testing.T) {
 	jobs := recurrent(t, 2500)
 	taught := NewForest(DefaultForest())
-	if err := Teach(t.Context(), jobs, taught, 3, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Teach(t.Context(), jobs, taught, 3, nil))
 	want := saved(t, taught)
 	var told []int
-	fresh, err := Fit(t.Context(), jobs, 3, func(n, of int) { told = append(told, n, of) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(Fit(t.Context(), jobs, 3, func(n, of int) { told = append(told, n, of) }))(t)
 	if !slices.Equal(told, []int{1000, 2500, 2000, 2500, 2500, 2500}) {
 		t.Errorf("done is called with %v", told)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -102,9 +103,7 @@ func TestForestConfigMistakes(t *testing.T) {
 func BenchmarkForestPredict(b *testing.B) {
 	jobs := recurrent(b, 3000)
 	p := NewForest(DefaultForest())
-	if err := Teach(b.Context(), jobs, p, 1, nil); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, Teach(b.Context(), jobs, p, 1, nil))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		p.Predict(&jobs[i%len(jobs)].JobSpec)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -81,10 +82,7 @@ func TestColdStarts(t *testing.T) {
 		return &cluster.JobSpec{User: user, Workers: workers, Request: cluster.Amount{GPUMilli: 1000}}
 	}
 	for _, kind := range []string{kindGranted, kindMean, kindMedian, kindForest} {
-		p, err := New(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(kind))(t)
 		check := func(when string, s *cluster.JobSpec, want float64, wantCold bool) {
 			t.Helper()
 			if got, cold := p.Predict(s); math.Abs(got-want) > 1e-9*want || cold != wantCold {

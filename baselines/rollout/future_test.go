@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -19,10 +20,7 @@ func TestFuturesMayBe(t *testing.T) {
 			return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
 		}
 		n := rapid.IntRange(1, 60).Draw(t, "jobs")
-		s, err := cluster.NewState(cluster.Uniform(2, 4), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cluster.NewState(cluster.Uniform(2, 4), n))(t)
 		var p past
 		names := map[string]bool{}
 		for i := range n {
@@ -37,9 +35,7 @@ func TestFuturesMayBe(t *testing.T) {
 			p.note(&s.View, cluster.Event{Kind: cluster.Arrived, Job: id})
 			tx := s.Begin(nil)
 			if at, fits := s.BestFit(id, nil); fits {
-				if err := tx.Place(id, at); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, tx.Place(id, at))
 			}
 			tx.End()
 			if running := s.Running(); len(running) > 0 && rapid.Bool().Draw(t, "ends") {
@@ -65,18 +61,13 @@ func TestFuturesMayBe(t *testing.T) {
 				t.Fatalf("job %+v to come within %v of %v", j, ahead, s.Now())
 			}
 		}
-		if err := new(sim.Sim).Resume(&sim.Config{}, &s.View, f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, new(sim.Sim).Resume(&sim.Config{}, &s.View, f))
 	})
 }
 
 // TestArrivalsKeepTheirRate checks that drawn jobs arrive at the rate of those seen.
 func TestArrivalsKeepTheirRate(t *testing.T) {
-	s, err := cluster.NewState(cluster.Uniform(1, 1), 300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(1, 1), 300))(t)
 	var p past
 	for i := range 300 {
 		s.Advance(time.Duration(i/3) * time.Minute) // three at a time

@@ -15,17 +15,14 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 // over returns a rollout over a baseline.
 func over(t rapid.TB, base string, change ...func(*rollout.Config)) *candidates.Scheduler {
 	c := rollout.Default(func() cluster.Scheduler {
-		p, err := all.New(base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return must.Get(all.New(base))(t)
 	})
 	for _, f := range change {
 		f(&c)
@@ -43,13 +40,8 @@ func gang(name string, submit, work time.Duration, workers int32) trace.Job {
 // play returns the start of each job and the sum of all completion times, in seconds.
 func play(t rapid.TB, cfg sim.Config, jobs []trace.Job, p cluster.Scheduler, seed uint64) (starts []float64, sum float64) {
 	t.Helper()
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), p, seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	must.Do(t, s.Run(context.Background(), p, seed))
 	if !s.Outcome().Terminated {
 		t.Fatalf("outcome %+v, want every job finished", s.Outcome())
 	}
@@ -190,10 +182,7 @@ func TestTruthNeverCosts(t *testing.T) {
 			}
 			jobs = append(jobs, j)
 		}
-		plain, err := all.New(base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := must.Get(all.New(base))(t)
 		_, want := play(t, cfg, jobs, plain, 1)
 		wide := rapid.Bool().Draw(t, "wide")
 		p := over(t, base, func(c *rollout.Config) {

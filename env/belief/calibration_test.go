@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -87,10 +88,7 @@ func TestCalibrationOnTraces(t *testing.T) {
 		{"philly-2017-allstatus/philly_data_training.csv.gz", trace.PhillyAll, bounds{0.75, 0.82}, bounds{0.78, 0.82}},
 		{"philly-2017-pass/philly.csv.gz", trace.PhillyPass, bounds{0.78, 0.85}, bounds{0.78, 0.85}}, // tenants for users
 	} {
-		w, err := trace.Read(filepath.Join(sharedtest.Dir(t), "traces", c.path), trace.Options{Format: c.format})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(trace.Read(filepath.Join(sharedtest.Dir(t), "traces", c.path), trace.Options{Format: c.format}))(t)
 		for _, l := range []*Learner{New(Age, Mean), New(History, Mean)} {
 			begun, later := play(w, l)
 			for half, b := range begun {

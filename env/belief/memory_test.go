@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -89,10 +90,7 @@ func (v *site) see(t testing.TB, later time.Duration, away, jobs string) Lesson 
 	for i, name := range v.servers {
 		text += strings.Repeat(",", min(i, 1)) + fmt.Sprintf(`{"name":%q,"gpus":8,"cpu_milli":null,"mem_mib":null}`, name)
 	}
-	s, err := cluster.ReadSnapshot(strings.NewReader(text + `],"jobs":[` + strings.Join(list, ",") + "]}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.ReadSnapshot(strings.NewReader(text + `],"jobs":[` + strings.Join(list, ",") + "]}")))(t)
 	return v.Learn(&s.View, func(name string) bool { return slices.Contains(strings.Fields(away), name) })
 }
 
@@ -130,28 +128,20 @@ func TestLearnFromStates(t *testing.T) {
 			[]time.Duration{6 * minute}},
 		{"after two hours", func(v *site) Lesson { return v.see(t, 2*time.Hour, "", "") }, Lesson{}, nil},
 		{"after it was restored", func(v *site) Lesson {
-			if err := v.Restore(v.Save()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, v.Restore(v.Save()))
 			return v.see(t, minute, "", "")
 		}, Lesson{Ended: 1}, []time.Duration{6 * minute}},
 		{"two hours after it was restored", func(v *site) Lesson {
-			if err := v.Restore(v.Save()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, v.Restore(v.Save()))
 			return v.see(t, 2*time.Hour, "", "")
 		}, Lesson{}, nil},
 		{"restored on another cluster", func(v *site) Lesson {
-			if err := v.Restore(v.Save()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, v.Restore(v.Save()))
 			v.servers = []string{"x", "y"}
 			return v.see(t, minute, "", "bob.1=1")
 		}, Lesson{Readings: 1}, nil},
 		{"restored, with a clock that begins anew", func(v *site) Lesson {
-			if err := v.Restore(v.Save()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, v.Restore(v.Save()))
 			v.now = 0
 			v.see(t, minute, "", "ada.2=1")
 			return v.see(t, minute, "", "")
@@ -186,14 +176,10 @@ func TestLearnFromStates(t *testing.T) {
 }
 
 // memoryText is the text of a small memory.
-func memoryText(t interface{ Fatal(...any) }) []byte {
+func memoryText(t rapid.TB) []byte {
 	m := NewMemory()
-	if err := m.times.Restore([]byte(saved())); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.speeds.Restore([]byte(savedSpeeds(t))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.times.Restore([]byte(saved())))
+	must.Do(t, m.speeds.Restore([]byte(savedSpeeds(t))))
 	return m.Save()
 }
 
@@ -278,19 +264,14 @@ func FuzzRestoreMemory(f *testing.F) {
 // learned, and to learn from the next state.
 func BenchmarkMemory(b *testing.B) {
 	const jobs = 1000
-	s, err := cluster.NewState(cluster.Uniform(125, 8), jobs)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cluster.Uniform(125, 8), jobs))(b)
 	for i := range cluster.JobID(jobs) {
 		s.Submit(i, &cluster.JobSpec{
 			Name: fmt.Sprint("job ", i), User: fmt.Sprint("user ", i%50), Group: fmt.Sprint("group ", i%200), Workers: 1,
 			Request: amount(float64(1 + i%8)),
 		})
 		p, _ := s.BestFit(i, nil)
-		if err := s.Restore(i, p, []int32{int32(i % 8)}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, s.Restore(i, p, []int32{int32(i % 8)}))
 	}
 	m := NewMemory()
 	step := func(n int) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -98,11 +99,9 @@ func TestOneRackTeachesNothing(t *testing.T) {
 }
 
 // before makes a text of version 3 one of an earlier version: without the effect of racks, and in version 1 without a width.
-func before(t interface{ Fatal(...any) }, text string, version int) string {
+func before(t rapid.TB, text string, version int) string {
 	var all map[string]any
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &all))
 	if all["version"] = version; version == 1 {
 		delete(all, "width")
 	}
@@ -132,10 +131,7 @@ func before(t interface{ Fatal(...any) }, text string, version int) string {
 		}
 	}
 	walk(all)
-	old, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(json.Marshal(all))(t)
 	return string(old)
 }
 

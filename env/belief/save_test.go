@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -24,9 +25,7 @@ func TestRestoredLearnersPredictTheSame(t *testing.T) {
 			restored.Ended(drawJob(t), drawAge(t))
 			restored.Of(drawJob(t))
 		}
-		if err := restored.Restore(l.Save()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, restored.Restore(l.Save()))
 		for range 3 {
 			j, ended, ran := drawJob(t), drawJob(t), drawAge(t)
 			if *l.Of(j) != *restored.Of(j) {
@@ -115,9 +114,7 @@ func FuzzRestore(f *testing.F) {
 		Write: func(l *Learner) ([]byte, error) { return l.Save(), nil },
 		Check: func(t *testing.T, l *Learner) {
 			again := New(History, Mean)
-			if err := again.Restore(l.Save()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, again.Restore(l.Save()))
 			for _, j := range []*cluster.JobSpec{{Workers: 1}, {User: "ada", Workers: 8}} {
 				for _, age := range []time.Duration{0, time.Hour, longest} {
 					if left, next := l.Left(j, age); left < 1 || next <= age || left != first(again.Left(j, age)) {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/formattest"
+	"pgregory.net/rapid"
 )
 
 // savedSpeeds is the text of what four readings of two jobs taught.
-func savedSpeeds(t interface{ Fatal(...any) }) string {
+func savedSpeeds(t rapid.TB) string {
 	c, l := newToy(t, 2), NewSpeeds(true)
 	for _, spec := range []cluster.JobSpec{{User: "ada", Group: "nightly", Request: amount(3)}, {User: "b\"<é", Group: "nightly", Request: amount(3)}} {
 		id := c.submit(spec)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -18,11 +19,8 @@ type toy struct {
 }
 
 // newToy returns a cluster of four servers with 8 GPUs each.
-func newToy(t interface{ Fatal(...any) }, jobs int) *toy {
-	s, err := cluster.NewState(cluster.Uniform(4, 8), jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+func newToy(t rapid.TB, jobs int) *toy {
+	s := must.Get(cluster.NewState(cluster.Uniform(4, 8), jobs))(t)
 	return &toy{State: s}
 }
 
@@ -178,9 +176,7 @@ func TestEqualCallsGiveEqualBeliefs(t *testing.T) {
 		if rapid.Bool().Draw(t, "to forget") {
 			drawReadings(t, newToy(t, 7), other)
 		}
-		if err := other.Restore(text); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, other.Restore(text))
 		same("restored")
 		drawReadings(t, c, l, other)
 		same("after more readings")
@@ -329,12 +325,8 @@ func TestSpeedOfRunningJobs(t *testing.T) {
 	half := amount(4)
 	half.GPUMilli = 500
 	whole := amount(3)
-	if err := tx.Place(b, cluster.Placement{{Server: 0, Workers: 1, Amount: half}, {Server: 1, Workers: 1, Amount: whole}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Place(a, cluster.Placement{{Server: 0, Workers: 1, Amount: half}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(b, cluster.Placement{{Server: 0, Workers: 1, Amount: half}, {Server: 1, Workers: 1, Amount: whole}}))
+	must.Do(t, tx.Place(a, cluster.Placement{{Server: 0, Workers: 1, Amount: half}}))
 	tx.End()
 	for _, id := range []cluster.JobID{a, b} {
 		at := c.Configuration(id)
@@ -416,9 +408,7 @@ func BenchmarkSpeed(b *testing.B) {
 		l.Read(&c.View, id)
 	}
 	tx := c.Begin(nil)
-	if err := tx.Place(id, cluster.Placement{{Workers: 1, Amount: amount(5)}}); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, tx.Place(id, cluster.Placement{{Workers: 1, Amount: amount(5)}}))
 	b.Run("known", func(b *testing.B) {
 		for b.Loop() {
 			l.Speed(&c.View, id)

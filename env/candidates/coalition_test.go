@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -148,9 +149,7 @@ func acts(t rapid.TB, tx *cluster.Txn, c *candidates.Candidate, load map[cluster
 		default:
 			touched = append(touched, p.Job)
 		}
-		if err := tx.Do(&p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Do(&p))
 	}
 	place := func(p cluster.Placement) {
 		for _, q := range p {
@@ -262,24 +261,18 @@ func TestMembersOfAWholeProposal(t *testing.T) {
 			})
 			config.Deltas = true
 			w := candidates.NewWalk(config)
-			if err := w.Reset(1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Reset(1))
 			episode := simtest.Begin(t, &e)
 			next := func() {
 				tx, ok := episode.Next()
 				if !ok {
 					t.Fatal("the episode is over")
 				}
-				if err := w.Begin(tx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Begin(tx))
 			}
 			next()
 			for len(w.List()) > 0 {
-				if err := w.Take(0); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Take(0))
 			}
 			episode.Commit()
 			ops = c.ops

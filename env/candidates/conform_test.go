@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -37,10 +38,7 @@ func goesOnAsIfAlone(t *testing.T, times int, draw func(t *rapid.T, base string)
 	names := bases()
 	simtest.Many(t, times, func(t *rapid.T) {
 		e, base := simtest.Draw(t), rapid.SampledFrom(names).Draw(t, "base")
-		plain, err := all.New(base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := must.Get(all.New(base))(t)
 		want := simtest.Written(t, simtest.End(t, simtest.Begin(t, e), plain))
 		j := &judge{choose: func(*cluster.Txn, []candidates.Candidate) (int, error) {
 			choices++

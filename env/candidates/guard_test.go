@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -55,14 +56,10 @@ func TestAGuardGoesOnAsTheReview(t *testing.T) {
 			o := &list[i]
 			kind, from = o.Kind, tx.Now()
 			run.Fork(&fork)
-			if err := o.Apply(fork.State().Txn()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, o.Apply(fork.State().Txn()))
 			guard.Commit(o)
 			want.Scheduler = guard
-			if err := fork.Continue(want, 1, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fork.Continue(want, 1, nil))
 			return i, nil
 		}})}
 		simtest.End(t, run, got)
@@ -100,11 +97,7 @@ func count(numbers []int, n int) (times int) {
 // stamp returns the time at the beginning of a line of a diary.
 func stamp(t rapid.TB, line string) time.Duration {
 	text, _, _ := strings.Cut(line, " ")
-	at, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
+	return must.Get(time.ParseDuration(text))(t)
 }
 
 // forgetful is a base that keeps no state between decisions.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -33,23 +34,16 @@ func board(t rapid.TB, s *cluster.State, base starter, rivals ...starter) (*clus
 		c.Rivals = append(c.Rivals, candidates.Named{Name: strconv.Itoa(i), New: func() cluster.Scheduler { return r }})
 	}
 	b := candidates.NewBoard(c)
-	if err := b.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Reset(1))
 	tx := s.Begin([]cluster.Event{{Kind: cluster.Woke}})
-	if err := b.Begin(tx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Begin(tx))
 	return tx, b.List()
 }
 
 // state returns a state with the given servers and waiting jobs. Each job has an estimate.
 func state(t rapid.TB, spec cluster.Spec, jobs ...cluster.JobSpec) *cluster.State {
 	t.Helper()
-	s, err := cluster.NewState(spec, len(jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, len(jobs)))(t)
 	for i := range jobs {
 		j := &jobs[i]
 		j.Name, j.Estimate = "job", time.Duration(1+i)*time.Hour

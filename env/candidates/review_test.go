@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -52,10 +53,7 @@ func bases() (names []string) {
 // usual returns the usual configuration for reviewing a baseline.
 func usual(t rapid.TB, base string, change ...func(*candidates.Config)) candidates.Config {
 	t.Helper()
-	r, err := all.Table().Reviewed(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(all.Table().Reviewed(base))(t)
 	for _, f := range change {
 		f(&r.Config)
 	}

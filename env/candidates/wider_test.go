@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -35,9 +36,7 @@ func TestMoreIsFoundWithTimes(t *testing.T) {
 		beside := c.Wider(10)
 		beside.Base = func() cluster.Scheduler { return idle{} }
 		wider := candidates.NewBoard(beside)
-		if err := wider.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, wider.Reset(1))
 		j := &judge{choose: func(tx *cluster.Txn, list []candidates.Candidate) (int, error) {
 			events := slices.Clone(tx.Events())
 			if err := wider.Begin(tx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -18,9 +19,7 @@ func (m *machine) grow(t *rapid.T) {
 		for i := range more {
 			more[i].Name = fmt.Sprintf("s%d", n+i)
 		}
-		if err := m.s.AddServers(more); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.s.AddServers(more))
 		for i, v := range more {
 			if id := ServerID(n + i); *m.s.Server(id) != v || m.s.OnLoan(id) || m.s.Down(id) || m.s.FreeGPUs(id) != v.GPUs {
 				t.Fatalf("server %d is %+v, want %+v and nothing on it", id, *m.s.Server(id), v)
@@ -44,10 +43,7 @@ func (m *machine) grow(t *rapid.T) {
 // TestExtendTo checks that an extended copy has room for other jobs in place of those that the state expects, and otherwise
 // equals a plain copy, whatever its memory was used for before.
 func TestExtendTo(t *testing.T) {
-	s, err := NewState(Uniform(1, 4), 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(Uniform(1, 4), 9))(t)
 	one := &JobSpec{Name: "one", Workers: 1, Request: wholeGPU}
 	for _, id := range []JobID{0, 2} {
 		s.Submit(id, one)
@@ -106,9 +102,7 @@ func TestFresh(t *testing.T) {
 	s := with(t, Uniform(2, 1), JobSpec{Workers: 1, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU})
 	s.Advance(time.Second)
 	a, b := Placement{{0, 1, wholeGPU}}, Placement{{1, 1, wholeGPU}}
-	if err := s.Restore(1, b, []int32{0}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Restore(1, b, []int32{0}))
 	expect := func(when string, want bool) {
 		t.Helper()
 		if s.Fresh(0) != want || s.Fresh(1) {
@@ -119,9 +113,7 @@ func TestFresh(t *testing.T) {
 	place(t, s, 0, a)
 	expect("started", true)
 	tx := s.Begin(nil)
-	if err := tx.Preempt(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Preempt(0))
 	expect("stopped", true)
 	tx.End()
 	place(t, s, 0, a)
@@ -138,9 +130,7 @@ func TestAddServersOfANewType(t *testing.T) {
 	dst := new(State)
 	s.CopyTo(dst)
 	for name, own := range map[string]*State{"X": s, "Y": dst} {
-		if err := own.AddServers([]ServerSpec{{Name: name, GPUs: 2, CPUMilli: Unlimited, MemMiB: Unlimited, GPUType: name}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, own.AddServers([]ServerSpec{{Name: name, GPUs: 2, CPUMilli: Unlimited, MemMiB: Unlimited, GPUType: name}}))
 	}
 	if s.Fits(3, 0, wholeGPU) != 2 || dst.Fits(3, 0, wholeGPU) != 2 {
 		t.Error("a job of any type does not fit")

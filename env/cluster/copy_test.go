@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestCopyOutlivesOriginal checks that a copy made within a transaction can be rolled back after the original has ended that
@@ -16,9 +18,7 @@ func TestCopyOutlivesOriginal(t *testing.T) {
 		s := with(t, spec, JobSpec{Workers: 3, Request: wholeGPU, Tenant: "t"}, JobSpec{Workers: 2, Request: wholeGPU, Tenant: "t"})
 		place(t, s, 0, Placement{{0, 2, wholeGPU}, {1, 1, wholeGPU}})
 		was, tx := portray(s), s.Begin(nil)
-		if err := errors.Join(tx.Loan(2), tx.Migrate(0, Placement{{2, 2, wholeGPU}, {1, 1, wholeGPU}}), tx.Preempt(0)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(tx.Loan(2), tx.Migrate(0, Placement{{2, 2, wholeGPU}, {1, 1, wholeGPU}}), tx.Preempt(0)))
 		rests, goesOn := new(State), s
 		if s.CopyTo(rests); copyGoesOn {
 			rests, goesOn = goesOn, rests

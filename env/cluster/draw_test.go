@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -75,9 +76,7 @@ func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
 		j.MinWorkers = rapid.Int32Range(1, j.Workers).Draw(t, "least")
 		j.MaxWorkers = rapid.Int32Range(j.Workers, 9).Draw(t, "most")
 	}
-	if err := j.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Validate())
 	return j
 }
 

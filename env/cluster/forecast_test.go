@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -52,10 +53,7 @@ func (m *machine) foresee(t *rapid.T) {
 // TestLeft checks that a job without an estimate, or one too slow to represent its end, never ends, and that a job that outlives
 // its estimate has 0 left.
 func TestLeft(t *testing.T) {
-	s, err := NewState(Uniform(1, 4), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(Uniform(1, 4), 4))(t)
 	for i, c := range []struct {
 		estimate time.Duration
 		rate     float64
@@ -64,9 +62,7 @@ func TestLeft(t *testing.T) {
 		id, spec := JobID(i), &JobSpec{Workers: 1, Request: wholeGPU, Estimate: c.estimate}
 		s.Submit(id, spec)
 		tx := s.Txn()
-		if err := tx.Place(id, Placement{{0, 1, wholeGPU}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(id, Placement{{0, 1, wholeGPU}}))
 		s.SetProgress(id, 0, 0, c.rate)
 		if got := s.Left(id); got != c.want {
 			t.Errorf("job %d with an estimate of %v at rate %v runs for %v more, want %v", i, c.estimate, c.rate, got, c.want)

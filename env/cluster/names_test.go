@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // acting are names that affect a terminal: they clear it or reverse the text around them.
@@ -14,10 +16,7 @@ var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x"
 // shows the name escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	for _, name := range acting {
-		quoted, err := json.Marshal(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		quoted := must.Get(json.Marshal(name))(t)
 		for field, from := range map[string]string{"servers[1].name": `"name": "b"`, "jobs[1].id": `"id": "y"`} {
 			key, _, _ := strings.Cut(from, ":")
 			text := strings.Replace(small, from, key+": "+string(quoted), 1)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestNoPreemption checks that a cluster that forbids preemption refuses to change jobs that ran before the transaction, and only
@@ -11,10 +13,7 @@ import (
 func TestNoPreemption(t *testing.T) {
 	spec := Uniform(2, 4)
 	spec.NoPreemption = true
-	s, err := NewState(spec, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(spec, 2))(t)
 	work := JobSpec{Workers: 2, MinWorkers: 1, MaxWorkers: 4, Request: Amount{GPUMilli: WholeGPU}}
 	s.Submit(0, &work)
 	s.Submit(1, &work)
@@ -41,9 +40,7 @@ func TestNoPreemption(t *testing.T) {
 	for name, s := range map[string]*State{"state": s, "copy": &copied} {
 		tx := s.Begin(nil)
 		start := place(1, on(0, 2))
-		if err := tx.Do(&start); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Do(&start))
 		for _, p := range []Proposal{{Kind: OpMigrate, Job: 0, Placement: on(0, 2)}, {Kind: OpResize, Job: 0, Placement: on(1, 3)}, preempt} {
 			was, mark := s.Placement(0)[0], tx.Mark()
 			if err := tx.Do(&p); !errors.Is(err, ErrInfeasible) || s.Placement(0)[0] != was || tx.Mark() != mark || tx.Try(&p) {

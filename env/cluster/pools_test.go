@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // lendable returns two servers of the training pool and three of the inference pool, each of 2 GPUs.
@@ -77,13 +79,9 @@ func TestLending(t *testing.T) {
 func TestRollbackOfLoans(t *testing.T) {
 	s := with(t, lendable())
 	tx := s.Begin(nil)
-	if err := tx.Loan(2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Loan(2))
 	mark := tx.Mark()
-	if err := errors.Join(tx.Reclaim(2), tx.Loan(4)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(tx.Reclaim(2), tx.Loan(4)))
 	if tx.Rollback(mark); s.Lent() != 1 || !s.OnLoan(2) || s.OnLoan(4) || s.FreeTotal() != 6 {
 		t.Errorf("%d lent, %d GPUs free, want server 2 and 6", s.Lent(), s.FreeTotal())
 	}
@@ -185,9 +183,7 @@ func TestInterruptedJobGoesOn(t *testing.T) {
 func TestSeize(t *testing.T) {
 	s := with(t, lendable(), JobSpec{Workers: 3, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU})
 	tx := s.Begin(nil)
-	if err := errors.Join(tx.Loan(3), tx.Place(0, Placement{{0, 2, wholeGPU}, {3, 1, wholeGPU}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(tx.Loan(3), tx.Place(0, Placement{{0, 2, wholeGPU}, {3, 1, wholeGPU}})))
 	tx.End()
 	place(t, s, 1, Placement{{1, 1, wholeGPU}})
 	s.SetOffer(0, time.Hour)

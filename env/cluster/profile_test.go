@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -18,10 +19,7 @@ func (rates) Coupled(_ *View, _ Placement, dst []JobID) []JobID { return dst }
 // and the rate that was expected, and that restart pauses count for nothing.
 func TestExpectedRatesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := NewState(Uniform(1, 2), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewState(Uniform(1, 2), 2))(t)
 		for id := range JobID(2) {
 			s.Submit(id, &JobSpec{Name: "a", Workers: 1, Request: Amount{GPUMilli: WholeGPU}})
 		}
@@ -31,9 +29,7 @@ func TestExpectedRatesAddUp(t *testing.T) {
 		}
 		tx := s.Begin(nil)
 		for id := range JobID(2) {
-			if err := tx.Place(id, Placement{{Workers: 1, Amount: Amount{GPUMilli: WholeGPU}}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, Placement{{Workers: 1, Amount: Amount{GPUMilli: WholeGPU}}}))
 		}
 		tx.End()
 		pause := time.Duration(rapid.IntRange(0, 50).Draw(t, "pause"))

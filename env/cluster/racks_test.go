@@ -3,6 +3,8 @@ package cluster
 import (
 	"slices"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestCrossing checks that a job uses the uplinks of exactly the racks that it connects, for as long as it runs there.
@@ -52,9 +54,7 @@ func TestCrossing(t *testing.T) {
 			place(t, s, 1, c.on)
 			check("while it runs", c.by)
 			tx := s.Begin(nil)
-			if err := tx.Preempt(1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Preempt(1))
 			check("stopped", nil)
 			tx.Rollback(0)
 			check("after all not", c.by)
@@ -72,9 +72,7 @@ func TestServersIn(t *testing.T) {
 	in := func(rack int32) ServerSpec { return ServerSpec{GPUs: 4, Rack: rack} }
 	s, before := with(t, of(in(1), in(0), in(2), in(1))), &State{}
 	s.CopyTo(before)
-	if err := s.AddServers([]ServerSpec{in(2), in(5)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.AddServers([]ServerSpec{in(2), in(5)}))
 	for _, c := range []struct {
 		s    *State
 		want [][]ServerID

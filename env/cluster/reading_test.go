@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -50,9 +51,7 @@ func TestReadings(t *testing.T) {
 	measure(3, 1)
 	expect("one again", 2, 1)
 	tx := s.Begin(nil)
-	if err := tx.Preempt(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Preempt(0))
 	tx.End()
 	expect("preempted", 2, 1)
 	place(t, s, 0, Placement{{0, 2, wholeGPU}})
@@ -137,10 +136,7 @@ const measured = `{"version": 1, "now_s": 100, "servers": [{"name": "a", "gpus":
 {"id": "z", "submit_s": 2, "workers": 1, "state": "pending", "readings": []}]}`
 
 func TestReadSnapshotWithReadings(t *testing.T) {
-	s, err := ReadSnapshot(strings.NewReader(measured))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ReadSnapshot(strings.NewReader(measured)))(t)
 	for id, want := range [][]Reading{
 		{
 			{60500 * time.Millisecond, 1.25e-3, Configuration{3, Amount{500, 1, 2, 3}, 2, 1, "V100|T4", true}},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -79,10 +80,7 @@ func (m *machine) lookAt(t *rapid.T, l *ledger, id JobID) {
 func TestCapacityIsRoomOfEmptyCluster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
-		s, err := NewState(spec, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewState(spec, 4))(t)
 		for i := range spec.Servers {
 			if spec.Servers[i].Pool == Inference {
 				s.lend(ServerID(i), true)

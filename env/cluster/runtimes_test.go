@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -26,19 +27,14 @@ func TestOutlived(t *testing.T) {
 		{"outlived it before", 1, 60, 20, 0, 80, 42, 142, 120},
 		{"not known", 0, 20, 10, 0, 30, 0, 90, 40},
 	} {
-		s, err := NewState(Uniform(1, 2), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewState(Uniform(1, 2), 1))(t)
 		s.Submit(0, &JobSpec{Name: "j", Workers: 2, Request: wholeGPU, Estimate: c.estimate * time.Second, Ran: c.ran * time.Second})
 		if got := s.Attained(0); got != c.attns*time.Second {
 			t.Errorf("%s: attained %v, want %v s", c.name, got, c.attns)
 		}
 		s.Advance(100 * time.Second)
 		tx := s.Begin(nil)
-		if err := tx.Place(0, Placement{{0, 2, wholeGPU}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, Placement{{0, 2, wholeGPU}}))
 		tx.End()
 		s.SetProgress(0, c.done*time.Second, s.Now(), 1)
 		s.SetProgress(0, (c.done-c.lost)*time.Second, s.Now(), 1)
@@ -68,15 +64,10 @@ func (n steps) Left(_ *JobSpec, age time.Duration) (left, again time.Duration) {
 
 // TestBelieve checks that predictions replace estimates until they are taken back, and that copies use them, too.
 func TestBelieve(t *testing.T) {
-	s, err := NewState(Uniform(1, 1), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(Uniform(1, 1), 1))(t)
 	s.Submit(0, &JobSpec{Name: "j", Workers: 1, Request: wholeGPU, Ran: 10 * time.Second})
 	tx := s.Begin(nil)
-	if err := tx.Place(0, Placement{{0, 1, wholeGPU}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(0, Placement{{0, 1, wholeGPU}}))
 	s.SetProgress(0, 0, 0, 0.5)
 	s.Advance(20 * time.Second)
 	if _, ok := s.Remaining(0); ok || s.Knows(0) || s.Believes() {
@@ -108,17 +99,12 @@ func TestBelieve(t *testing.T) {
 // ever grows, to at most twice its age.
 func TestWorkLeftGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := NewState(Uniform(1, 1), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewState(Uniform(1, 1), 1))(t)
 		spec := &JobSpec{Workers: 1, Request: wholeGPU, Estimate: time.Duration(rapid.Int64Range(1, 1e12).Draw(t, "estimate")),
 			Ran: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "ran"))}
 		s.Submit(0, spec)
 		tx := s.Begin(nil)
-		if err := tx.Place(0, Placement{{0, 1, wholeGPU}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, Placement{{0, 1, wholeGPU}}))
 		total := spec.Estimate
 		for range 30 {
 			done := s.Progress(0)

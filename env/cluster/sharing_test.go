@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var (
@@ -28,15 +30,10 @@ func of(servers ...ServerSpec) Spec {
 // with returns a state in which the jobs, named by their index, wait.
 func with(t *testing.T, spec Spec, jobs ...JobSpec) *State {
 	t.Helper()
-	s, err := NewState(spec, len(jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(spec, len(jobs)))(t)
 	for i := range jobs {
 		jobs[i].Name = fmt.Sprintf("j%d", i)
-		if err := jobs[i].Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, jobs[i].Validate())
 		s.Submit(JobID(i), &jobs[i])
 	}
 	return s
@@ -46,9 +43,7 @@ func with(t *testing.T, spec Spec, jobs ...JobSpec) *State {
 func place(t *testing.T, s *State, id JobID, p Placement) {
 	t.Helper()
 	tx := s.Begin(nil)
-	if err := tx.Place(id, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(id, p))
 	tx.End()
 }
 

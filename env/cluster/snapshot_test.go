@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -28,9 +29,7 @@ func wander(t *rapid.T) *State {
 func write(t rapid.TB, s *State) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.WriteSnapshot(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.WriteSnapshot(&b))
 	return b.String()
 }
 
@@ -183,9 +182,7 @@ func TestRestore(t *testing.T) {
 			}
 			s.Submit(0, &JobSpec{Name: "a", Workers: 1, Request: share})
 			s.Submit(1, &JobSpec{Name: "b", Workers: 2, Request: whole})
-			if err := s.Restore(0, Placement{{0, 1, share}}, []int32{2}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Restore(0, Placement{{0, 1, share}}, []int32{2}))
 			was := portray(s)
 			err = s.Restore(1, c.p, c.gpus)
 			if c.ok {
@@ -209,10 +206,7 @@ const small = `{"version": 1, "now_s": 100.5, "servers": [
 {"id": "y", "submit_s": 0, "workers": 2, "min_workers": 1, "cpu_milli": 1, "estimate_s": 60, "state": "pending"}]}`
 
 func TestReadSnapshot(t *testing.T) {
-	s, err := ReadSnapshot(strings.NewReader(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ReadSnapshot(strings.NewReader(small)))(t)
 	if got := s.Introduce(); !slices.Equal(got, []Event{{Kind: Found, Job: 0}, {Kind: Arrived, Job: 1}}) {
 		t.Errorf("events %v, want x found and y arrived", got)
 	}
@@ -291,17 +285,11 @@ func TestReadSnapshotOversubscribed(t *testing.T) {
 func TestWriteSnapshotErrors(t *testing.T) {
 	spec := Uniform(2, 1)
 	spec.Servers[1].Name = spec.Servers[0].Name
-	s, err := NewState(spec, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(spec, 0))(t)
 	if err := s.WriteSnapshot(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), `server 1: name "server-0"`) {
 		t.Errorf("error %v, want one about the second server's name", err)
 	}
-	s, err = NewState(Uniform(1, 1), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(NewState(Uniform(1, 1), 2))(t)
 	s.Submit(0, &JobSpec{Name: "a", Workers: 1, Request: Amount{GPUMilli: WholeGPU}})
 	s.Submit(1, &JobSpec{Name: "a", Workers: 1, Request: Amount{GPUMilli: WholeGPU}})
 	if err := s.WriteSnapshot(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), `job 1: name "a"`) {

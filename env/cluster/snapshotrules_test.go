@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // full has every field of the format. Server c is on loan, down and owed; GPU 2 of server a has failed.
@@ -26,10 +28,7 @@ const full = `{"version": 1, "now_s": 100, "per_gpu": 2, "offer": 0, "reclaim_by
 
 // TestReadFullSnapshot checks that every field sets what it describes.
 func TestReadFullSnapshot(t *testing.T) {
-	s, err := ReadSnapshot(strings.NewReader(full))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ReadSnapshot(strings.NewReader(full)))(t)
 	conserve(t, s)
 	if owed, by := s.Owed(); owed != 1 || by != 160500*time.Millisecond || s.Lent() != 1 || s.Offer() != 0 {
 		t.Errorf("%d of %d lent are owed by %v, want 1 of 1 by 2m40.5s", owed, s.Lent(), by)
@@ -78,10 +77,7 @@ const plain = `{"version":1,"now_s":100.5,
 
 // TestReadPlainSnapshot checks that an absent field sets no limit, and that it is absent again when the state is written.
 func TestReadPlainSnapshot(t *testing.T) {
-	s, err := ReadSnapshot(strings.NewReader(plain))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ReadSnapshot(strings.NewReader(plain)))(t)
 	if got := write(t, s); got != plain {
 		t.Errorf("written as\n%s\nwant\n%s", got, plain)
 	}

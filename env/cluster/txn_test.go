@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -28,10 +29,7 @@ type mark struct {
 func start(t *rapid.T, jobs int) *machine {
 	spec := drawSpec(t)
 	spec.NoPreemption = rapid.IntRange(0, 3).Draw(t, "preemption forbidden") == 0
-	s, err := NewState(spec, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(spec, jobs))(t)
 	m := &machine{s: s, tx: s.Begin(nil)}
 	m.commit(t)
 	return m
@@ -269,15 +267,10 @@ func (m *machine) commit(t *rapid.T) {
 // TestProgressAndService checks that attained service is the GPU-time held and that progress is time multiplied by the rate, also
 // across a preemption.
 func TestProgressAndService(t *testing.T) {
-	s, err := NewState(Uniform(1, 4), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewState(Uniform(1, 4), 1))(t)
 	s.Submit(0, &JobSpec{Name: "a", Workers: 2, Request: Amount{GPUMilli: WholeGPU}, Estimate: 100 * time.Second})
 	tx := s.Begin(nil)
-	if err := tx.Place(0, Placement{{Server: 0, Workers: 2, Amount: Amount{GPUMilli: WholeGPU}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(0, Placement{{Server: 0, Workers: 2, Amount: Amount{GPUMilli: WholeGPU}}}))
 	tx.End()
 	s.SetProgress(0, 0, 5*time.Second, 0.5)
 	expect := func(progress, attained time.Duration, rate float64) {
@@ -295,9 +288,7 @@ func TestProgressAndService(t *testing.T) {
 	s.Advance(15 * time.Second)
 	expect(5*time.Second, 30*time.Second, 0.5)
 	tx = s.Begin(nil)
-	if err := tx.Preempt(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Preempt(0))
 	tx.End()
 	s.Advance(99 * time.Second)
 	expect(5*time.Second, 30*time.Second, 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envserve"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // script is a connection that sends requests written beforehand and reads the replies.
@@ -34,14 +35,9 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, requests, memory []byte, mode uint8) {
 		const most = 64 // requests, so that an input does not take long
 		requests = requests[:min(len(requests), most*8)]
-		s, err := envserve.New(envserve.Config{Envs: environments(t, 2), Autoreset: env.Autoreset(mode % 3), Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(envserve.New(envserve.Config{Envs: environments(t, 2), Autoreset: env.Autoreset(mode % 3), Workers: 1}))(t)
 		shared := make([]byte, s.Size())
-		if err := s.Attach(shared); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Attach(shared))
 		copy(shared[:4*64], memory) // the four arrays that the parent writes
 		conn := &script{Reader: bytes.NewReader(requests)}
 		if err := s.Serve(conn, conn); err != nil != (len(requests)%8 != 0) || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -66,20 +62,13 @@ func FuzzRestore(f *testing.F) {
 	f.Add([]byte(`[{"seed":1,"episode":2,"steps":"AAEAAQ=="},{"seed":3}]`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, saved []byte) {
-		s, err := envserve.New(envserve.Config{Envs: environments(t, 2), Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Attach(make([]byte, s.Size())); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(envserve.New(envserve.Config{Envs: environments(t, 2), Workers: 1}))(t)
+		must.Do(t, s.Attach(make([]byte, s.Size())))
 		if s.Restore(saved[:min(len(saved), 1<<12)]) != nil {
 			return
 		}
 		conn := &script{Reader: bytes.NewReader([]byte{1, 0, 0, 0, envserve.Protocol, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0})}
-		if err := s.Serve(conn, conn); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Serve(conn, conn))
 		if text := conn.replies.Bytes(); text[len(text)-1] != ']' {
 			t.Fatalf("saved: %s", text)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envserve"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // random writes numbers, of which some are forbidden, as the actions of all environments or of all their agents.
@@ -105,13 +106,8 @@ func TestWhatCannotBeRestored(t *testing.T) {
 		`[{"seed":1,"steps":"AQD//38="}]`: "want", // a number beyond the list
 		`[{"seed":0,"steps":"AAAA"}]`:     "beyond the episode",
 	} {
-		s, err := envserve.New(envserve.Config{Envs: environments(t, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Attach(make([]byte, s.Size())); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(envserve.New(envserve.Config{Envs: environments(t, 1)}))(t)
+		must.Do(t, s.Attach(make([]byte, s.Size())))
 		if err := s.Restore([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "restore environment") {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}

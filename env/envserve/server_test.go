@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/envserve"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // check compares what the memory shows of an environment with its time step.
@@ -78,19 +79,14 @@ func TestMemoryShowsTheVector(t *testing.T) {
 		for i, e := range whole {
 			whole[i] = env.NewWholeReturn(e)
 		}
-		v, err := env.NewVector(whole, mode, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(env.NewVector(whole, mode, 1))(t)
 		ts := make([]env.TimeStep, n)
 		seeds := rapid.SliceOfN(rapid.Uint64Range(0, 5), n, n).Draw(t, "seeds")
 		all := slices.Repeat([]uint64{1}, n)
 		p.put("seeds", seeds...)
 		p.put("reset", all...)
 		slot := p.slot(envserve.Reset, 0)
-		if err := v.Reset(seeds, ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Reset(seeds, ts))
 		joints, draw := make([][]game.Action, n), rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "actions")))
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			over, replaced := false, 0
@@ -113,9 +109,7 @@ func TestMemoryShowsTheVector(t *testing.T) {
 					if ts[i].Over() || draw.IntN(3) == 0 {
 						reset[i] = 1
 						seeds[i] = 1 + draw.Uint64N(5)
-						if err := v.ResetEnv(i, seeds[i], &ts[i]); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, v.ResetEnv(i, seeds[i], &ts[i]))
 					}
 				}
 				p.put("seeds", seeds...)
@@ -145,9 +139,7 @@ func TestMemoryShowsTheVector(t *testing.T) {
 			if slot = p.slot(envserve.Step, by); slot == old || !slices.Equal(before, p.row("candidates", old, 0)) {
 				t.Fatalf("a step writes slot %d, which the parent still reads", old)
 			}
-			if err := v.Step(joints, ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, v.Step(joints, ts))
 			for i := range wrong {
 				if got := p.row("illegal", slot, i)[0]; got != wrong[i] {
 					t.Fatalf("environment %d: %v illegal numbers, want %v", i, got, wrong[i])
@@ -228,14 +220,8 @@ func TestRefusedRequests(t *testing.T) {
 
 func TestRefusedConfigurations(t *testing.T) {
 	toys := envtest.Toys()
-	one, err := toys[0].Make()
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := toys[1].Make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(toys[0].Make())(t)
+	two := must.Get(toys[1].Make())(t)
 	for want, cfg := range map[string]envserve.Config{
 		"0 environments, want 1 to":              {},
 		"environment 1 has 2 agents":             {Envs: []env.Env{one, two}},

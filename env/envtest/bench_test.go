@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // cpu returns the CPU time that the process has used.
@@ -51,10 +52,7 @@ func BenchmarkStep(b *testing.B) {
 // TestBench checks that Bench replays the record of its first pass, so that its numbers are those of the requested steps.
 func TestBench(t *testing.T) {
 	ticks := time.Duration(0)
-	speed, err := envtest.Bench(generated(4, 60, nil), 1, 300, func() time.Duration { ticks += time.Second; return ticks })
-	if err != nil {
-		t.Fatal(err)
-	}
+	speed := must.Get(envtest.Bench(generated(4, 60, nil), 1, 300, func() time.Duration { ticks += time.Second; return ticks }))(t)
 	n := float64(speed.Episodes)
 	if speed.Steps != 300 || speed.AgentDecisions != 1200 || n < 2 || speed.StepCPU != n || speed.ResetCPU != n ||
 		speed.StepsPerCPU != 300/n {

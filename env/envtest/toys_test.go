@@ -8,20 +8,17 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // search returns the highest return of an episode that begins with the joint actions of the prefix, by trying all continuations.
 // As rewards are never positive, it cuts a branch whose return is not above the best so far, including endless passing.
 func search(t *testing.T, e env.Env, prefix [][]game.Action, best float64) float64 {
 	var ts env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	sum := ts.Reward
 	for _, joint := range prefix {
-		if err := e.Step(joint, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Step(joint, &ts))
 		sum += ts.Reward
 	}
 	switch {
@@ -52,11 +49,7 @@ func joints(ts *env.TimeStep, head []game.Action, agents int) [][]game.Action {
 
 func fresh(t *testing.T, toy envtest.Toy) env.Env {
 	t.Helper()
-	e, err := toy.Make()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(toy.Make())(t)
 }
 
 func TestToysHaveTheirOptimum(t *testing.T) {
@@ -102,16 +95,12 @@ func TestToDisagreeIsDear(t *testing.T) {
 func play(t *testing.T, e env.Env, policy func(*env.TimeStep, []game.Action)) float64 {
 	t.Helper()
 	var ts env.TimeStep
-	if err := e.Reset(1, &ts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Reset(1, &ts))
 	joint := make([]game.Action, e.Spec().Agents)
 	sum := ts.Reward
 	for !ts.Over() {
 		policy(&ts, joint)
-		if err := e.Step(joint, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Step(joint, &ts))
 		sum += ts.Reward
 	}
 	return sum

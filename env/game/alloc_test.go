@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // queue is a prior that starts jobs in the order of their ids and does not allocate.
@@ -49,10 +50,7 @@ func busy(t *testing.T) *cluster.State {
 		}
 	}
 	spec.Quotas = []cluster.Quota{{Tenant: "b", GPUs: 20}}
-	s, err := cluster.NewState(spec, 48)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, 48))(t)
 	draw := rand.New(rand.NewPCG(1, 2))
 	for i := range s.Jobs() {
 		j := &cluster.JobSpec{
@@ -86,9 +84,7 @@ func TestARoundAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Reset(1))
 	var (
 		r       game.Round
 		rounds  int

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -151,9 +152,7 @@ func TestMaskedActionsChangeNothing(t *testing.T) {
 			if after := picture(); after != before {
 				t.Fatalf("it was\n%s\nand is\n%s", before, after)
 			}
-			if err := m.game.Show(&again); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.game.Show(&again))
 			if want, got := portray(r), portray(&again); got != want {
 				t.Fatalf("the round was\n%s\nand is\n%s", want, got)
 			}
@@ -261,13 +260,8 @@ func TestTheFirstOfEqualsLeads(t *testing.T) {
 	for lead, want := range []int{2, 0} {
 		e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 2)}, Jobs: jobs(4, 4)}
 		tx, _ := simtest.Begin(t, &e).Next()
-		g, err := game.New(config, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(game.New(config, 2))(t)
+		must.Do(t, g.Reset(1))
 		if more, err := g.Begin(tx); !more || err != nil {
 			t.Fatalf("a round: %v, %v", more, err)
 		}

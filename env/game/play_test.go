@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -35,10 +36,7 @@ func priors() (names []string) {
 // about returns a game that reviews the proposals of a baseline.
 func about(t rapid.TB, prior string) game.Config {
 	t.Helper()
-	r, err := all.Table().Reviewed(prior)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(all.Table().Reviewed(prior))(t)
 	return game.Config{Review: r.Config, Rule: r.Rule}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -38,9 +39,7 @@ func TestRoundsShowWhoMayDoWhat(t *testing.T) {
 			checkMasks(t, r)
 			before := simtest.Portray(tx.View())
 			var fresh game.Round
-			if err := m.game.Show(&fresh); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.game.Show(&fresh))
 			if a, b := portray(r), portray(&fresh); a != b {
 				t.Fatalf("a reused round shows\n%s\na fresh one\n%s", a, b)
 			}
@@ -154,9 +153,7 @@ func opened(t testing.TB, change ...func(*game.Config)) (*game.Game, *cluster.Tx
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if err := g.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Reset(1))
 	if more, err := g.Begin(tx); !more || err != nil {
 		t.Fatalf("a round: %v, %v", more, err)
 	}
@@ -206,9 +203,7 @@ func TestRowsElsewhereAreCopied(t *testing.T) {
 	g, _ := opened(t, func(c *game.Config) { c.Encoder = e })
 	var r game.Round
 	for range 2 {
-		if err := g.Show(&r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Show(&r))
 		n := len(r.List)
 		if !slices.Equal(r.Servers, []float32{1000, 1001, 1002, 1003}) || !slices.Equal(r.Global, []float32{4000}) ||
 			!slices.Equal(r.Candidates[2:2+2*n], e.rows[:2*n]) || r.Candidates[0] != 0 || !slices.Equal(r.Jobs[:6], e.jobs[:6]) ||
@@ -271,9 +266,7 @@ func TestShowAllocatesNothing(t *testing.T) {
 	g, _ := opened(t)
 	var r game.Round
 	run := func() {
-		if err := g.Show(&r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Show(&r))
 	}
 	run()
 	if n := testing.AllocsPerRun(100, run); n != 0 {
@@ -286,9 +279,7 @@ func TestShowAllocatesNothing(t *testing.T) {
 func TestCopiesShareNoMemory(t *testing.T) {
 	g, _ := opened(t)
 	var r, c game.Round
-	if err := g.Show(&r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Show(&r))
 	c.CopyFrom(&r)
 	if n := testing.AllocsPerRun(10, func() { c.CopyFrom(&r) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -325,14 +316,10 @@ func TestTheEndLeavesPassing(t *testing.T) {
 	for _, shown := range []bool{false, true} {
 		var r game.Round
 		if shown {
-			if err := g.Show(&r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, g.Show(&r))
 		}
 		servers := slices.Clone(r.Servers)
-		if err := g.End(tx, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.End(tx, &r))
 		s := g.Spec()
 		if len(r.List)+len(r.Coalition)+len(r.Of) > 0 || r.Prior != game.Pass || len(r.Candidates) != s.Candidates*len(s.Candidate) ||
 			slices.ContainsFunc(r.Candidates, func(x float32) bool { return x != 0 }) {

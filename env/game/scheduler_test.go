@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -38,10 +39,7 @@ func TestNamingThePriorIsThePrior(t *testing.T) {
 	names, rounds, stops, moves := priors(), 0, 0, 0
 	simtest.Many(t, 700, func(t *rapid.T) {
 		name, e := rapid.SampledFrom(names).Draw(t, "prior"), simtest.Draw(t)
-		plain, err := all.New(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := must.Get(all.New(name))(t)
 		c := about(t, name)
 		c.Agree = rapid.SampledFrom([]game.Agreement{game.All, game.Lead}).Draw(t, "agreement")
 		if c.Rule == nil { // a rule finds its candidates only in the usual review

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // near reports whether a and b differ by at most tol of the larger.
@@ -15,10 +16,7 @@ func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*max(math.Abs(a),
 
 // TestFitCycle checks that FitCycle gives DefaultCycle for the trace that DefaultCycle names.
 func TestFitCycle(t *testing.T) {
-	got, err := inference.FitCycle(serveGen(t, "language_m-small"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(inference.FitCycle(serveGen(t, "language_m-small")))(t)
 	t.Logf("mean %.1f hourly %.3f weekday %.3f", got.Mean, got.Hourly, got.Weekday)
 	t.Logf("spread %.3g memory %v jitter %.3g bursts %.3g a day, height %.3g, length %v",
 		got.Spread, got.Memory.Round(time.Second), got.Jitter, got.Bursts, got.BurstHeight, got.BurstLength.Round(time.Second))
@@ -39,14 +37,8 @@ func numbers(c inference.Cycle) []float64 {
 // TestFitFindsTheCycle checks that FitCycle recovers the cycle from thirty weeks that the cycle generated, within tolerances.
 func TestFitFindsTheCycle(t *testing.T) {
 	want := inference.DefaultCycle()
-	s, err := want.Generate(210*144, 10*time.Minute, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := inference.FitCycle(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(want.Generate(210*144, 10*time.Minute, 4))(t)
+	got := must.Get(inference.FitCycle(s))(t)
 	for i, tol := range []float64{0.05, 0.15, 0.4, 0.15, 0.3, 0.4, 0.3} {
 		if v, w := numbers(got)[i], numbers(want)[i]; !near(v, w, tol) {
 			t.Errorf("number %d is %g, want %g within %g", i, v, w, tol)
@@ -63,10 +55,7 @@ func TestFitFindsTheCycle(t *testing.T) {
 func TestGenerateRepeats(t *testing.T) {
 	c := inference.DefaultCycle()
 	c.Spread, c.Jitter, c.Bursts = 0, 0, 0
-	s, err := c.Generate(14*perDay, five, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Generate(14*perDay, five, 1))(t)
 	same := func(a, b float64) bool { return near(a, b, 1e-9) }
 	if !slices.EqualFunc(s.Values[:7*perDay], s.Values[7*perDay:], same) {
 		t.Error("the second week is not the first")
@@ -82,10 +71,7 @@ func TestGenerateRepeats(t *testing.T) {
 func TestGenerateIsDeterministic(t *testing.T) {
 	c := inference.DefaultCycle()
 	generate := func(n int, seed uint64) []float64 {
-		s, err := c.Generate(n, five, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(c.Generate(n, five, seed))(t)
 		return s.Values
 	}
 	a := generate(500, 1)

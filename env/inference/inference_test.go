@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
@@ -19,25 +20,14 @@ const (
 // serveGen reads one of ServeGen's services.
 func serveGen(t *testing.T, name string) inference.Series {
 	t.Helper()
-	s, err := inference.ReadServeGen(filepath.Join(sharedtest.Dir(t), "traces/servegen-llm-2025", name+"_traces.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(inference.ReadServeGen(filepath.Join(sharedtest.Dir(t), "traces/servegen-llm-2025", name+"_traces.tar.gz")))(t)
 }
 
 // usage resamples rates to five minutes and scales them so that their peak uses 95 % of the pool.
 func usage(t *testing.T, rates inference.Series, seed uint64) inference.Series {
 	t.Helper()
-	s, err := rates.Resample(five, rng.Stream(seed, "resample"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := s.Usage(1, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	s := must.Get(rates.Resample(five, rng.Stream(seed, "resample")))(t)
+	return must.Get(s.Usage(1, 0.95))(t)
 }
 
 func filled(s inference.Series) int {

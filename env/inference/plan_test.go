@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -39,10 +40,7 @@ func drawPredictor(t *rapid.T) inference.Predictor {
 func TestOfferLeavesReserveAndNeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := drawPool(t)
-		points, err := inference.Plan(drawUsage(t), drawPredictor(t), pool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := must.Get(inference.Plan(drawUsage(t), drawPredictor(t), pool))(t)
 		for _, p := range points {
 			if p.Offer < 0 || int(p.Offer) > pool.Servers-pool.Reserve() {
 				t.Fatalf("offers %d of %d servers with %d in reserve", p.Offer, pool.Servers, pool.Reserve())
@@ -59,10 +57,7 @@ func TestOfferLeavesReserveAndNeed(t *testing.T) {
 func TestOracleServesAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, pool := drawUsage(t), drawPool(t)
-		points, err := inference.Plan(usage, inference.NewOracle(usage.Values), pool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := must.Get(inference.Plan(usage, inference.NewOracle(usage.Values), pool))(t)
 		if o := inference.Account(points, pool.Servers, nil); o.Unserved > 0 || o.Short > 0 {
 			t.Fatalf("%d steps short, %g unserved", o.Short, o.Unserved)
 		}
@@ -74,10 +69,7 @@ func TestMarginIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, predictor, pool := drawUsage(t), drawPredictor(t), drawPool(t)
 		run := func() inference.Outcome {
-			points, err := inference.Plan(usage, predictor, pool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			points := must.Get(inference.Plan(usage, predictor, pool))(t)
 			return inference.Account(points, pool.Servers, nil)
 		}
 		small := run()
@@ -94,15 +86,9 @@ func TestMarginIsMonotone(t *testing.T) {
 func TestPlanIsCausal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usage, predictor, pool := drawUsage(t), drawPredictor(t), drawPool(t)
-		whole, err := inference.Plan(usage, predictor, pool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(inference.Plan(usage, predictor, pool))(t)
 		n := rapid.IntRange(1, len(usage.Values)).Draw(t, "first steps")
-		part, err := inference.Plan(usage.Slice(0, n), predictor, pool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must.Get(inference.Plan(usage.Slice(0, n), predictor, pool))(t)
 		if !slices.Equal(part, whole[:n]) {
 			t.Fatalf("%v of the first steps alone, %v with the rest", part, whole[:n])
 		}
@@ -111,10 +97,7 @@ func TestPlanIsCausal(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	usage := inference.Series{Step: five, Values: []float64{0.5, 0.6, 0.95, 1, 0.4004}}
-	points, err := inference.Plan(usage, inference.NewLastValue(), inference.Pool{Servers: 100, Headroom: 0.02})
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := must.Get(inference.Plan(usage, inference.NewLastValue(), inference.Pool{Servers: 100, Headroom: 0.02}))(t)
 	want := []inference.Point{
 		{0, 50000, 48}, {five, 60000, 38},
 		{2 * five, 95000, 3}, {3 * five, 100000, 0}, {4 * five, 40040, 57},
@@ -177,15 +160,9 @@ func TestCalibrate(t *testing.T) {
 	}
 	const size = 1 << 20 // so large that rounding to whole servers is negligible
 	p := inference.NewEWMA(0.5)
-	m, err := inference.Calibrate(u, p, 0.02, 0.001, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(inference.Calibrate(u, p, 0.02, 0.001, 0))(t)
 	unserved := func(margin float64) float64 {
-		points, err := inference.Plan(u, p, inference.Pool{Servers: size, Headroom: 0.02, Margin: margin})
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := must.Get(inference.Plan(u, p, inference.Pool{Servers: size, Headroom: 0.02, Margin: margin}))(t)
 		return inference.Account(points, size, nil).Unserved
 	}
 	if got := unserved(m); m <= 0 || got > 0.001+1e-7 {

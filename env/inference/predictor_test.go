@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -59,10 +60,7 @@ func TestFitARRecoversTheModel(t *testing.T) {
 		for i := 100; i < 4000; i += 100 { // filled values must not count
 			s.Values[i], s.Filled[i] = 1000, true
 		}
-		got, err := inference.FitAR(s, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(inference.FitAR(s, 2))(t)
 		bias := model.Bias + shift*(1-model.Weights[0]-model.Weights[1])
 		far := func(a, b, most float64) bool { return math.Abs(a-b) > most }
 		if far(got.Weights[0], model.Weights[0], 0.1) || far(got.Weights[1], model.Weights[1], 0.1) || far(got.Bias, bias, 1) {

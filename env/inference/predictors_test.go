@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const (
@@ -18,10 +19,7 @@ const (
 // shipped returns the predictors, fitted to the training days.
 func shipped(t *testing.T, u inference.Series) []inference.Predictor {
 	t.Helper()
-	ar, err := inference.FitAR(u.Slice(0, train), inference.AROrder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ar := must.Get(inference.FitAR(u.Slice(0, train), inference.AROrder))(t)
 	return []inference.Predictor{
 		inference.NewLastValue(), inference.NewEWMA(0.5), inference.NewSeasonal(u.Step), inference.NewAutoregressive(ar),
 		inference.NewOracle(u.Values),
@@ -36,10 +34,7 @@ func TestPredictors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cycle, err := made.Usage(1, 0.95)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cycle := must.Get(made.Usage(1, 0.95))(t)
 	var table strings.Builder
 	table.WriteString("| series | predictor | MAE | MSE | lent, no margin | unserved | margin | lent | unserved |\n")
 	table.WriteString("|---|---|---|---|---|---|---|---|---|\n")
@@ -114,10 +109,7 @@ func TestMargins(t *testing.T) {
 				above := 0
 				for seed, u := range usages {
 					p := fitted[seed][i]
-					m, err := inference.Calibrate(u.Slice(0, train), p, inference.DefaultHeadroom, target, perDay)
-					if err != nil {
-						t.Fatal(err)
-					}
+					m := must.Get(inference.Calibrate(u.Slice(0, train), p, inference.DefaultHeadroom, target, perDay))(t)
 					o := outcome(t, u, p, inference.Pool{Servers: servers, Headroom: inference.DefaultHeadroom, Margin: m})
 					margins, lent, unserved = margins+m/splits, lent+o.Lent/splits, unserved+o.Unserved/splits
 					worst = max(worst, o.Unserved)
@@ -142,10 +134,7 @@ func TestMargins(t *testing.T) {
 
 func outcome(t *testing.T, u inference.Series, p inference.Predictor, pool inference.Pool) inference.Outcome {
 	t.Helper()
-	points, err := inference.Plan(u, p, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := must.Get(inference.Plan(u, p, pool))(t)
 	return inference.Account(points, pool.Servers, func(i int) bool {
 		return i >= train && !u.IsFilled(i) && !u.IsFilled(i-1)
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 type entry struct{ name, text string }
@@ -24,16 +25,12 @@ func pack(tb testing.TB, entries ...entry) []byte {
 	archive := tar.NewWriter(z)
 	for _, e := range entries {
 		head := &tar.Header{Name: e.name, Size: int64(len(e.text)), Mode: 0o644, Typeflag: tar.TypeReg}
-		if err := archive.WriteHeader(head); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, archive.WriteHeader(head))
 		if _, err := archive.Write([]byte(e.text)); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	if err := errors.Join(archive.Close(), z.Close()); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, errors.Join(archive.Close(), z.Close()))
 	return b.Bytes()
 }
 
@@ -91,10 +88,7 @@ func TestServeGenSums(t *testing.T) {
 	file := pack(t,
 		entry{"dir/chunk-0-trace.csv", "0,1.5,1,Gamma,0.5,2\n600,0,0,,0,0\n1200,3,1,Weibull,1,1\n"},
 		entry{"dir/chunk-7-trace.csv", "600,4,1,Gamma,0.5,2\r\n\r\n"})
-	s, err := inference.ReadServeGenFrom(bytes.NewReader(file), "x.tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(inference.ReadServeGenFrom(bytes.NewReader(file), "x.tar.gz"))(t)
 	for i, want := range []float64{1.5, 4, 3} {
 		if s.Values[i] != want {
 			t.Errorf("values %v, want [1.5 4 3]", s.Values)

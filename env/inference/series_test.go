@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -27,22 +28,14 @@ func TestResampleKeepsMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSeries(t)
 		times := 1 << rapid.IntRange(0, 3).Draw(t, "halvings")
-		fine, err := s.Resample(s.Step/time.Duration(times), rng.Stream(rapid.Uint64().Draw(t, "seed")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fine.Check(); err != nil {
-			t.Fatal(err)
-		}
+		fine := must.Get(s.Resample(s.Step/time.Duration(times), rng.Stream(rapid.Uint64().Draw(t, "seed"))))(t)
+		must.Do(t, fine.Check())
 		for i := range fine.Values {
 			if fine.IsFilled(i) != s.IsFilled(i/times) {
 				t.Fatalf("part %d of %d is filled: %t, the whole %t", i%times, times, fine.IsFilled(i), s.IsFilled(i/times))
 			}
 		}
-		back, err := fine.Resample(s.Step, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := must.Get(fine.Resample(s.Step, nil))(t)
 		if len(back.Values) != len(s.Values) {
 			t.Fatalf("%d values become %d", len(s.Values), len(back.Values))
 		}
@@ -77,9 +70,7 @@ func TestFillGapsTouchesGapsOnly(t *testing.T) {
 			mean += v / float64(n)
 		}
 		out := s.FillGaps(0.1)
-		if err := out.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Check())
 		if !slices.Equal(before, s.Values) {
 			t.Fatal("the argument changed")
 		}
@@ -185,18 +176,9 @@ func TestBurstiness(t *testing.T) {
 			}
 			return math.Sqrt(sum / n)
 		}
-		coarse, err := s.Resample(20*time.Minute, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		coarser, err := s.Resample(40*time.Minute, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fine, err := s.Resample(five, rng.Stream(1, "resample"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		coarse := must.Get(s.Resample(20*time.Minute, nil))(t)
+		coarser := must.Get(s.Resample(40*time.Minute, nil))(t)
+		fine := must.Get(s.Resample(five, rng.Stream(1, "resample")))(t)
 		t.Logf("%s: root mean square of (b-a)/(a+b): 40 min %.4f, 20 min %.4f, 10 min %.4f, 5 min as resampled %.4f",
 			name, rms(coarser), rms(coarse), rms(s), rms(fine))
 		if ratio := rms(s) / rms(coarse); ratio < 0.75 || ratio > 1.25 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var now = time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
@@ -29,9 +30,7 @@ func readSlurm(nodes, jobs string) (*Result, error) {
 func written(t testing.TB, r *Result) string {
 	t.Helper()
 	var text, again bytes.Buffer
-	if err := r.State.WriteSnapshot(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.State.WriteSnapshot(&text))
 	s, err := cluster.ReadSnapshot(bytes.NewReader(text.Bytes()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.String())

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func readUnread(nodes, jobs string) (*Result, error) {
@@ -169,10 +170,7 @@ func TestNoGPUInUseIsFree(t *testing.T) {
 				left, held[node] = left-gpus, held[node]+gpus
 			}
 		}
-		r, err := readUnread(slurmList("nodes", nodes...), slurmList("jobs", jobs...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(readUnread(slurmList("nodes", nodes...), slurmList("jobs", jobs...)))(t)
 		for i := range r.State.Servers() {
 			used := 0
 			for _, milli := range r.State.GPUUse(cluster.ServerID(i)) {

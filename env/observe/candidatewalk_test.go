@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -127,9 +128,7 @@ func TestObservationsHold(t *testing.T) {
 		if after := simtest.Portray(&s.View); after != before {
 			t.Fatalf("the state is\n%s, was\n%s", after, before)
 		}
-		if err := inRange(&spec, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, inRange(&spec, o))
 		_, plain := encode(t, e, s)
 		if !slices.Equal(o.Servers, plain.Servers) || !slices.Equal(o.Global, plain.Global) {
 			t.Fatalf("servers %v and cluster %v, want %v and %v", o.Servers, o.Global, plain.Servers, plain.Global)

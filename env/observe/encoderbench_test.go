@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // contended returns a cluster with the given number of free GPUs, jobs on the other GPUs, some of them shared, and a queue.
@@ -24,14 +25,8 @@ func contended(tb testing.TB, servers, window, free int) *cluster.State {
 	}
 	models := []string{"resnet50-32", "lm-20", "a3c", "bert-large", "cyclegan"}
 	jobs := make([]cluster.JobSpec, 8*servers+3*window)
-	s, err := cluster.NewState(spec, len(jobs))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,40)")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, len(jobs)))(tb)
+	model := must.Get(physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,40)"))(tb)
 	s.SetProfile(model)
 	s.Advance(10 * time.Hour)
 	for i := range jobs {
@@ -51,9 +46,7 @@ func contended(tb testing.TB, servers, window, free int) *cluster.State {
 		}
 		s.Submit(cluster.JobID(i), &jobs[i])
 		if p, ok := s.BestFit(cluster.JobID(i), nil); ok && !full {
-			if err := tx.Place(cluster.JobID(i), p); err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, tx.Place(cluster.JobID(i), p))
 		}
 	}
 	tx.End()
@@ -99,15 +92,11 @@ func BenchmarkEncode(b *testing.B) {
 		list := eight(s)
 		for _, n := range []int{0, len(list)} {
 			e, o := &observe.Standard{Window: c.window}, &observe.Observation{}
-			if err := e.Encode(tx, list, o); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, e.Encode(tx, list, o))
 			b.Run(fmt.Sprintf("%s %d candidates", c.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := e.Encode(tx, list[:n], o); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, e.Encode(tx, list[:n], o))
 				}
 				b.ReportMetric(float64(len(s.Running())), "running")
 				b.ReportMetric(float64(len(s.Pending())), "pending")
@@ -123,17 +112,12 @@ func BenchmarkEncodeBeliefs(b *testing.B) {
 	newBeliever().show(s)
 	list := eight(s)
 	for _, name := range []string{observe.StandardName, observe.UncertainName} {
-		e, err := observe.Named(name, 32)
-		if err != nil {
-			b.Fatal(err)
-		}
+		e := must.Get(observe.Named(name, 32))(b)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var o observe.Observation
 			for b.Loop() {
-				if err := e.Encode(tx, list, &o); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, e.Encode(tx, list, &o))
 			}
 		})
 	}
@@ -151,9 +135,7 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 	for _, list := range [][]candidates.Candidate{nil, list} {
 		e, o := &observe.Standard{Window: 16}, &observe.Observation{}
 		run := func() {
-			if err := e.Encode(tx, list, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Encode(tx, list, o))
 		}
 		run()
 		if n := testing.AllocsPerRun(100, run); n != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // steady is a profile by which every job runs as fast as its estimate assumes.
@@ -78,9 +79,7 @@ func TestForesightAgainstPlainLoops(t *testing.T) {
 				wait, hole = shadowWait(s, head), firstHole(s, head)
 			}
 			mark := tx.Mark()
-			if err := list[i].Apply(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, list[i].Apply(tx))
 			if want := wasted(s, s.FreeGPUs(at.Server)) / float32(s.Server(at.Server).GPUs); says("waste") != want {
 				t.Fatalf("at %v: job %d on %+v wastes %v, said %v", s.Now(), id, at, want, says("waste"))
 			} else if want > 0 {
@@ -133,9 +132,7 @@ func TestSpeedsComeTrue(t *testing.T) {
 					before[id] = model.Speed(&s.View, id)
 				}
 				mark := tx.Mark()
-				if err := c.Apply(tx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.Apply(tx))
 				worst, gains := 0.0, false
 				for id, speed := range before {
 					moves := slices.ContainsFunc(c.Ops, func(p cluster.Proposal) bool { return p.Job == id })

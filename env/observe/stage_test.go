@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // stage is a hand-made cluster at ten o'clock.
@@ -80,24 +81,17 @@ func global(name string, want float32) shows { return shows{of: "global", name: 
 // build returns the state of the stage.
 func (g *stage) build(t *testing.T) *cluster.State {
 	t.Helper()
-	s, err := cluster.NewState(g.spec, len(g.jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(g.spec, len(g.jobs)))(t)
 	s.Advance(ten)
 	tx := s.Begin(nil)
 	for _, id := range g.loans {
-		if err := tx.Loan(id); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Loan(id))
 	}
 	for i := range g.jobs {
 		id := cluster.JobID(i)
 		s.Submit(id, &g.jobs[i])
 		if g.placed[i] != nil {
-			if err := tx.Place(id, g.placed[i]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Place(id, g.placed[i]))
 		}
 	}
 	tx.End()

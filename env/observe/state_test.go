@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -88,10 +89,7 @@ func drawSceneOf(t *rapid.T, world bool) scene {
 		name := rapid.SampledFrom([]string{
 			"ideal", "gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,2.5)", "sharing(0.3) * inter-server(0.5)",
 		}).Draw(t, "physics")
-		model, err := physics.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := must.Get(physics.Parse(name))(t)
 		sc.known = model
 	}
 	s := sc.build(t, identity(len(sc.servers)))
@@ -156,10 +154,7 @@ func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
 	for i, v := range sc.servers {
 		spec.Servers[order[i]] = v
 	}
-	s, err := cluster.NewState(spec, len(sc.jobs))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, len(sc.jobs)))(tb)
 	s.Advance(sc.submitted)
 	for i := range sc.jobs {
 		s.Submit(cluster.JobID(i), &sc.jobs[i])
@@ -167,9 +162,7 @@ func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
 	tx := s.Begin(nil)
 	for i, lent := range sc.lent {
 		if lent {
-			if err := tx.Loan(cluster.ServerID(order[i])); err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, tx.Loan(cluster.ServerID(order[i])))
 		}
 	}
 	for i, p := range sc.placed {
@@ -178,9 +171,7 @@ func (sc *scene) build(tb rapid.TB, order []int) *cluster.State {
 			moved[n].Server = cluster.ServerID(order[moved[n].Server])
 		}
 		if len(p) > 0 {
-			if err := tx.Place(cluster.JobID(i), moved); err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, tx.Place(cluster.JobID(i), moved))
 		}
 	}
 	tx.End()
@@ -207,9 +198,7 @@ func encode(tb rapid.TB, e *observe.Standard, s *cluster.State, list ...candidat
 	o := &observe.Observation{
 		Servers: rubbish(), Jobs: rubbish(), Global: rubbish(), Candidates: rubbish(), Ids: []cluster.JobID{-7}, Of: []int32{-7},
 	}
-	if err := e.Encode(s.Txn(), list, o); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, e.Encode(s.Txn(), list, o))
 	return e.Spec(), o
 }
 

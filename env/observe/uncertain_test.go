@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // believer learns from an episode, and makes states show what it believes.
@@ -181,9 +182,7 @@ func TestUncertainEncodeAllocatesNothing(t *testing.T) {
 	list := candidatesIn(s, rand.New(rand.NewPCG(1, 4)), 8)
 	e, o := &observe.Standard{Window: 16, Uncertainty: true}, &observe.Observation{}
 	run := func() {
-		if err := e.Encode(tx, list, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Encode(tx, list, o))
 	}
 	run()
 	if n := testing.AllocsPerRun(100, run); n != 0 {

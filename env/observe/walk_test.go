@@ -15,15 +15,13 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // varied returns an episode with everything that an observation describes: GPU types, racks, shares, quotas, elastic jobs, loans,
 // failures, and jobs with and without estimates.
 func varied(tb testing.TB, draw *rand.Rand) sim.Episode {
-	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,2.5)")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	model := must.Get(physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling * network(12.5,1.25,2.5)"))(tb)
 	cfg := sim.Config{Physics: model, Grace: 30 * time.Minute, Readings: sim.Readings{Interval: 5 * time.Minute, Noise: 0.05}}
 	cfg.Cluster = cluster.Uniform(12, 8)
 	cfg.Cluster.PerGPU = 2
@@ -80,10 +78,7 @@ func varied(tb testing.TB, draw *rand.Rand) sim.Episode {
 func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 	draw := rand.New(rand.NewPCG(seed, 7))
 	e := varied(tb, draw)
-	episode, err := e.New()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	episode := must.Get(e.New())(tb)
 	for {
 		tx, ok := episode.Next()
 		if !ok {
@@ -97,18 +92,14 @@ func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 			}
 		}
 		if running := s.Running(); len(running) > 0 && draw.IntN(8) == 0 {
-			if err := tx.Preempt(running[draw.IntN(len(running))]); err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, tx.Preempt(running[draw.IntN(len(running))]))
 		}
 		for _, id := range slices.Clone(s.Pending()) {
 			if draw.IntN(6) == 0 {
 				continue
 			}
 			if p, fits := s.BestFit(id, nil); fits {
-				if err := tx.Place(id, p); err != nil {
-					tb.Fatal(err)
-				}
+				must.Do(tb, tx.Place(id, p))
 				if draw.IntN(2) == 0 {
 					visit(s)
 				}
@@ -127,9 +118,7 @@ func walk(tb testing.TB, seed uint64, visit func(*cluster.State)) {
 // see encodes a state and candidates in the open transaction.
 func see(tb testing.TB, e *observe.Standard, s *cluster.State, list []candidates.Candidate, o *observe.Observation) {
 	tb.Helper()
-	if err := e.Encode(s.Txn(), list, o); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, e.Encode(s.Txn(), list, o))
 }
 
 // same reports whether two observations are equal, number by number.

@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -25,9 +26,7 @@ func pairs(t *testing.T, models ...string) *cluster.State {
 	}
 	s := state(t, spec, specs...)
 	for i := range models {
-		if err := s.Begin(nil).Place(cluster.JobID(i), spread(one, 1, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Begin(nil).Place(cluster.JobID(i), spread(one, 1, 1)))
 	}
 	return s
 }
@@ -82,9 +81,7 @@ func TestInterleavedIsNeverSlowerThanTheNetwork(t *testing.T) {
 		gb := rapid.SampledFrom([]float64{0.3, 1, 4}).Draw(t, "uplink")
 		all, turns := physics.NewNetwork(50, 4, gb), physics.NewInterleaved(50, 4, gb)
 		s := state(t, spec, &a, &b)
-		if err := s.Begin(nil).Place(0, scatter(t, &a)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Begin(nil).Place(0, scatter(t, &a)))
 		if x, y := all.Factor(&s.View, 0), turns.Factor(&s.View, 0); math.Abs(x-y) > 1e-12 {
 			t.Fatalf("alone %v with network, %v with turns", x, y)
 		}

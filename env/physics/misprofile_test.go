@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -25,19 +26,14 @@ func (c *stand) error(t *testing.T, e physics.Misprofile, model physics.Model) f
 	for i := range spec.Servers {
 		spec.Servers[i].GPUType = c.gpu
 	}
-	s, err := cluster.NewState(spec, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, 2))(t)
 	tx := s.Begin(nil)
 	job := func(id cluster.JobID, name string) {
 		s.Submit(id, &cluster.JobSpec{
 			Name: name, Model: c.model, Workers: c.workers, MinWorkers: 1, MaxWorkers: 16,
 			Request: cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: 4000, MemMiB: 4096},
 		})
-		if err := tx.Place(id, c.on); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(id, c.on))
 	}
 	job(0, "a")
 	if c.beside {
@@ -56,10 +52,7 @@ func amount(gpu, cpu int32) cluster.Amount {
 }
 
 func TestProfilesAreOffByModelAndKindOfConfiguration(t *testing.T) {
-	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling"))(t)
 	asked, half := amount(1000, 4000), amount(500, 4000)
 	first := stand{"resnet50-64", 4, spread(asked, 4), false, ""}
 	for _, c := range []struct {
@@ -110,10 +103,7 @@ func TestErrorsOfProfilesAreLogUniform(t *testing.T) {
 }
 
 func TestNoErrorIsTheProfile(t *testing.T) {
-	model, err := physics.Parse("cpu-mem * sharing(1) * jitter(0.2)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(physics.Parse("cpu-mem * sharing(1) * jitter(0.2)"))(t)
 	none := physics.Misprofile{Seed: 3}.Profiled(model)
 	if !cluster.SameProfile(none, physics.Profiled(model)) {
 		t.Errorf("without an error %v is told, want %v", none, physics.Profiled(model))
@@ -128,10 +118,7 @@ func TestNoErrorIsTheProfile(t *testing.T) {
 func TestErrorsOfProfilesAreCoupled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		told := physics.Misprofile{Within: 0.3, Seed: rapid.Uint64().Draw(t, "seed")}.Profiled(physics.Ideal())
-		s, err := cluster.NewState(cluster.Uniform(1, 2), 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cluster.NewState(cluster.Uniform(1, 2), 4))(t)
 		half := cluster.Amount{GPUMilli: 500}
 		tx := s.Begin(nil)
 		for id := range cluster.JobID(4) {

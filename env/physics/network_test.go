@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestNetworkByHand checks the factor of the network against values computed by hand, on servers of 4 GPUs, with 50 GB/s between
@@ -37,17 +38,12 @@ func TestNetworkByHand(t *testing.T) {
 			c/2 + pair + params/(2*intra), c/2 + pair + params/(2*perGPU)},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			s, err := cluster.NewState(cluster.Uniform(4, 4), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(cluster.NewState(cluster.Uniform(4, 4), 1))(t)
 			one := cluster.Amount{GPUMilli: cluster.WholeGPU}
 			s.Submit(0, &cluster.JobSpec{
 				Name: "a", Model: "gpt2-1.5b", Workers: k.workers, Stages: k.stages, Tensor: k.tensor, Request: one,
 			})
-			if err := s.Begin(nil).Place(0, spread(one, k.on...)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Begin(nil).Place(0, spread(one, k.on...)))
 			got, want := physics.NewNetwork(50, 4, 100).Factor(&s.View, 0), min(k.packed/k.placed, 1)
 			if math.Abs(got-want) > 1e-12 {
 				t.Errorf("%v, want %v", got, want)

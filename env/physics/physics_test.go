@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestSpeed(t *testing.T) {
@@ -28,14 +29,9 @@ func TestSpeed(t *testing.T) {
 		{"half of every GPU on two servers", 4, spread(half, 2, 2), 0.5, 0.5 / 1.25},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := cluster.NewState(cluster.Uniform(4, 4), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(cluster.NewState(cluster.Uniform(4, 4), 1))(t)
 			s.Submit(0, &cluster.JobSpec{Name: "a", Workers: c.workers, MinWorkers: 1, MaxWorkers: 16, Request: one})
-			if err := s.Begin(nil).Place(0, c.on); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Begin(nil).Place(0, c.on))
 			if got := physics.Ideal().Speed(&s.View, 0); got != c.ideal {
 				t.Errorf("ideal: %v, want %v", got, c.ideal)
 			}

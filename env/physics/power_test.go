@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestPowerByHand checks the factor of power against values computed by hand, on two racks of two servers of 2 GPUs. A V100 draws
@@ -59,9 +60,7 @@ func TestPowerByHand(t *testing.T) {
 			}
 			s := state(t, spec, specs...)
 			for i, j := range c.jobs {
-				if err := s.Begin(nil).Place(cluster.JobID(i), j.at); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Begin(nil).Place(cluster.JobID(i), j.at))
 			}
 			for i, want := range c.want {
 				if got := (physics.Power{Watts: c.watts}).Factor(&s.View, cluster.JobID(i)); math.Abs(got-want) > 1e-12 {
@@ -76,9 +75,7 @@ func TestPowerByHand(t *testing.T) {
 func TestPowerNeedsRacks(t *testing.T) {
 	spec := cluster.JobSpec{Name: "a", Model: "bert-large", Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}
 	s := state(t, cluster.Uniform(2, 1), &spec)
-	if err := s.Begin(nil).Place(0, spread(spec.Request, 1, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Begin(nil).Place(0, spread(spec.Request, 1, 1)))
 	if got := (physics.Power{Watts: 1}).Factor(&s.View, 0); got != 1 {
 		t.Errorf("%v, want 1", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -26,9 +27,7 @@ func TestEveryPartIsOneWhereNothingIsInTheWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t, "a")
 		s := state(t, cluster.Uniform(2, 4), &spec)
-		if err := s.Begin(nil).Place(0, cluster.Placement{{Server: 1, Workers: spec.Workers, Amount: spec.Request}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Begin(nil).Place(0, cluster.Placement{{Server: 1, Workers: spec.Workers, Amount: spec.Request}}))
 		if got := every().Speed(&s.View, 0); got != 1 {
 			t.Fatalf("speed %v of %+v, want 1", got, spec)
 		}
@@ -47,9 +46,7 @@ func TestAPartnerNeverHelps(t *testing.T) {
 		}
 		s, m := state(t, racks, &a, &b), every()
 		tx := s.Begin(nil)
-		if err := tx.Place(0, scatter(t, &a)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, scatter(t, &a)))
 		alone := m.Speed(&s.View, 0)
 		mark := tx.Mark()
 		if tx.Place(1, scatter(t, &b)) != nil {
@@ -86,9 +83,7 @@ func TestSpeedsFromManyGoroutines(t *testing.T) {
 	}
 	s := state(t, cluster.Uniform(2, 8), pointers...)
 	for i := range pointers {
-		if err := s.Begin(nil).Place(cluster.JobID(i), spread(specs[i].Request, 1, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Begin(nil).Place(cluster.JobID(i), spread(specs[i].Request, 1, 1)))
 	}
 	speeds := func(m physics.Model) []float64 {
 		all := make([]float64, len(specs))
@@ -116,9 +111,7 @@ func TestJitterIsEven(t *testing.T) {
 	for i := range jobs {
 		spec := cluster.JobSpec{Name: fmt.Sprint("job-", i), Workers: 1, Request: cluster.Amount{GPUMilli: 1000}}
 		s := state(t, cluster.Uniform(1, 1), &spec)
-		if err := s.Begin(nil).Place(0, spread(spec.Request, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Begin(nil).Place(0, spread(spec.Request, 1)))
 		f := m.Factor(&s.View, 0)
 		switch {
 		case f > 1:
@@ -137,14 +130,9 @@ func TestJitterIsEven(t *testing.T) {
 
 func state(t rapid.TB, spec cluster.Spec, jobs ...*cluster.JobSpec) *cluster.State {
 	t.Helper()
-	s, err := cluster.NewState(spec, len(jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(spec, len(jobs)))(t)
 	for i, j := range jobs {
-		if err := j.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, j.Validate())
 		s.Submit(cluster.JobID(i), j)
 	}
 	return s

@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -60,9 +61,7 @@ func TestThroughputsCompare(t *testing.T) {
 		p := scatter(t, &a)
 		measure := func(spec *cluster.JobSpec) float64 {
 			s := state(t, cluster.Uniform(4, 4), spec)
-			if err := s.Begin(nil).Place(0, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Begin(nil).Place(0, p))
 			return m.Speed(&s.View, 0) * physics.Throughput(m, &s.View, 0)
 		}
 		if one, two := measure(&a), measure(&b); !(math.Abs(one-two) <= 1e-9*one) {

@@ -5,15 +5,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestEveryKeyIsDocumented checks that docs/scenarios.md contains every key, as `section.key` or, after another key of its
 // section, as `.key`.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	b, err := os.ReadFile("../../docs/scenarios.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile("../../docs/scenarios.md"))(t)
 	text := string(b)
 	var walk func(typ reflect.Type, section string)
 	walk = func(typ reflect.Type, section string) {

@@ -10,17 +10,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 // openTrace opens a scenario whose trace is the file t.csv in the same folder.
 func openTrace(t testing.TB, csv, text string, sets ...string) *Source {
 	t.Helper()
-	src, err := tryTrace(t, csv, text, sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return src
+	return must.Get(tryTrace(t, csv, text, sets...))(t)
 }
 
 func tryTrace(t testing.TB, csv, text string, sets ...string) (*Source, error) {
@@ -36,11 +33,7 @@ func tryTrace(t testing.TB, csv, text string, sets ...string) (*Source, error) {
 
 func episode(t testing.TB, src *Source, split Split, i int, seed uint64) Episode {
 	t.Helper()
-	e, err := src.Episode(split, i, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(src.Episode(split, i, seed))(t)
 }
 
 // bytesOf returns everything that determines an episode as text.
@@ -141,10 +134,7 @@ func TestWarmSharesCanBePlaced(t *testing.T) {
 		}
 		src := openTrace(t, b.String(), warmText, fmt.Sprintf("window.warm=%d", jobs-1))
 		e := episode(t, src, Test, 0, 1)
-		run, err := e.New()
-		if err != nil {
-			rt.Fatal(err)
-		}
+		run := must.Get(e.New())(rt)
 		tx, ok := run.Next()
 		if !ok {
 			rt.Fatal("the episode is over before it began")
@@ -187,17 +177,9 @@ func TestEveryEpisodeCanBePlayed(t *testing.T) {
 		}
 		split := rapid.SampledFrom(splits()).Draw(rt, "split")
 		i := rapid.IntRange(0, src.Count(split)-1).Draw(rt, "window")
-		e, err := src.Episode(split, i, rapid.Uint64Range(0, 9).Draw(rt, "seed"))
-		if err != nil {
-			rt.Fatal(err)
-		}
-		run, err := e.New()
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if err := run.Run(t.Context(), sjfskip(), 1); err != nil {
-			rt.Fatal(err)
-		}
+		e := must.Get(src.Episode(split, i, rapid.Uint64Range(0, 9).Draw(rt, "seed")))(rt)
+		run := must.Get(e.New())(rt)
+		must.Do(rt, run.Run(t.Context(), sjfskip(), 1))
 		if o := run.Outcome(); !o.Terminated {
 			rt.Fatalf("the episode was cut off: %s", o.Truncated)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // pressed are the traces whose load is set by the times between arrivals; for the others it is set by the number of servers.
@@ -71,10 +73,7 @@ func TestFamiliesAreTheWholeGrid(t *testing.T) {
 				t.Errorf("%s: name %q", f.Trace, name)
 			}
 			seen[name] = true
-			s, err := Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(Load(name))(t)
 			weak, moldable := strings.Contains(name, "-weak-"), strings.Contains(name, "-moldable-")
 			if s.Name != name || strings.Contains(s.Physics, "sharing(0.3)") != weak || (s.Workload.Mix.Elastic == .5) != moldable {
 				t.Errorf("%s: name %s, physics %s, elastic %v", name, s.Name, s.Physics, s.Workload.Mix.Elastic)
@@ -102,14 +101,8 @@ func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 			if !f.Warm {
 				continue
 			}
-			cold, err := Load(strings.TrimSuffix(name, "-warm-v1") + "-v1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			warm, err := Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cold := must.Get(Load(strings.TrimSuffix(name, "-warm-v1") + "-v1"))(t)
+			warm := must.Get(Load(name))(t)
 			w := warm.Window
 			if w.Warm == 0 || !w.Gather || w.Arrivals < 150 || w.Resample.Train < 200 || w.Resample.Test < 30 {
 				t.Errorf("%s has windows %+v", name, w)
@@ -142,22 +135,13 @@ func TestWarmFamiliesDifferInTheirWindowsAlone(t *testing.T) {
 // windows and restart overheads, and not in cluster, workload or physics.
 func TestWarmScenariosThatStandAlone(t *testing.T) {
 	for _, name := range []string{"hetero", "uplinks"} {
-		cold, err := Load(name + "-venus-v1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		warm, err := Load(name + "-warm-venus-v1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		cold := must.Get(Load(name + "-venus-v1"))(t)
+		warm := must.Get(Load(name + "-warm-venus-v1"))(t)
 		half := 30 * time.Minute
 		if warm.PreemptOverhead != half || warm.MigrateOverhead != half || warm.ResizeOverhead != half || warm.Window.Warm == 0 {
 			t.Errorf("%s has windows %+v, and a restart takes %v", warm.Name, warm.Window, warm.PreemptOverhead)
 		}
-		family, err := Load("venus-load110-strong-rigid-warm-v1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		family := must.Get(Load("venus-load110-strong-rigid-warm-v1"))(t)
 		if !reflect.DeepEqual(warm.Window, family.Window) {
 			t.Errorf("%s has windows %+v, want those of the family, %+v", warm.Name, warm.Window, family.Window)
 		}

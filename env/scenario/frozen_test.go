@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -26,10 +27,7 @@ func TestTheFirstScenariosNeverChange(t *testing.T) {
 			h := sha256.New()
 			for _, split := range []Split{Train, Validation, Test} {
 				for i := range src.Count(split) {
-					e, err := src.Episode(split, i, 7)
-					if err != nil {
-						t.Fatal(err)
-					}
+					e := must.Get(src.Episode(split, i, 7))(t)
 					for k := range e.Jobs {
 						j := &e.Jobs[k]
 						fmt.Fprintln(h, e.Name, k, j.Name, j.User, j.Tenant, int64(j.Submit), j.Workers, j.MinWorkers, j.MaxWorkers,
@@ -66,16 +64,9 @@ func TestDigestedTexts(t *testing.T) {
 // builtinSource opens a built-in scenario, with the shared traces if it needs one.
 func builtinSource(t *testing.T, name string, sets ...string) *Source {
 	t.Helper()
-	s, err := Load(name, sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Load(name, sets...))(t)
 	if s.Workload.Trace != Embedded {
 		t.Setenv(SharedVariable, sharedtest.Dir(t))
 	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return src
+	return must.Get(s.Open())(t)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // minutes returns a trace of n jobs that arrive every minute, beginning at the given minute.
@@ -67,11 +69,7 @@ func TestPeriodsOfMixedTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		src, err := s.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return src
+		return must.Get(s.Open())(t)
 	}
 	src := open("t.csv + u.csv")
 	thin := open("t.csv + u.csv, thin: 0.02, seed: 3")
@@ -97,11 +95,7 @@ func TestPeriodsOfMixedTraces(t *testing.T) {
 // TestDigest checks that the digest changes with everything that changes an episode, and not when the scenario is read again.
 func TestDigest(t *testing.T) {
 	digest := func(csv string, sets ...string) string {
-		d, err := openTrace(t, csv, splitText, sets...).Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return must.Get(openTrace(t, csv, splitText, sets...).Digest())(t)
 	}
 	seen := map[string]string{digest(minutes(0, 100)): "as it is"}
 	if _, again := seen[digest(minutes(0, 100))]; !again {

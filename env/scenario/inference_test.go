@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/inference"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
@@ -14,10 +15,7 @@ func TestThePoolStandsAfterTheCluster(t *testing.T) {
 	s := load(t, "inference.servers=3", "inference.gpus_per_server=2", "inference.gpu_type=T4",
 		"cluster.servers_per_rack=2", "cluster.gpu_type=V100",
 		"cluster.groups=[{servers: 1, gpus_per_server: 8, gpu_type: P100, gpu_mem_gib: 16, cpus_per_server: 4, mem_gib_per_server: 2}]")
-	cfg, err := s.SimConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(s.SimConfig())(t)
 	var racks, gpus []int32
 	var pools []cluster.Pool
 	for _, v := range cfg.Cluster.Servers {
@@ -72,18 +70,9 @@ func TestBuiltinPoolsServeTheirDemand(t *testing.T) {
 // TestTheCycleIsForeseenFromItsEnd checks that the cycle has no cold start: at its beginning the predictor has observed its end.
 func TestTheCycleIsForeseenFromItsEnd(t *testing.T) {
 	s := load(t, "inference.servers=100", "inference.gpus_per_server=1", "inference.predictor=seasonal")
-	plan, err := s.planInference()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rates, err := s.rates()
-	if err != nil {
-		t.Fatal(err)
-	}
-	usage, err := rates.Usage(1, peak)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(s.planInference())(t)
+	rates := must.Get(s.rates())(t)
+	usage := must.Get(rates.Usage(1, peak))(t)
 	_, margin, err := s.predictor(usage, nil)
 	if err != nil {
 		t.Fatal(err)

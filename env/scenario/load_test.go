@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/names"
 )
 
@@ -118,18 +119,12 @@ func FuzzLoad(f *testing.F) {
 	f.Add("name: a-v1\nseeds: [1,\n")
 	f.Add("window: {test: [.nan, 1]}\nworkload: {load: .inf}")
 	f.Add("name: a-v1\nabout: \"\\e[2J\"\n")
-	files, err := fs.Glob(builtin, "builtin/*/*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := must.Get(fs.Glob(builtin, "builtin/*/*.yaml"))(f)
 	for _, name := range Names() {
 		files = append(files, "builtin/"+name+".yaml")
 	}
 	for _, name := range files {
-		b, err := builtin.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(builtin.ReadFile(name))(f)
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -166,11 +161,11 @@ func FuzzLoad(f *testing.F) {
 // that the overheads that equal that of a preemption follow it.
 func TestWith(t *testing.T) {
 	for _, name := range All() {
-		s := must(Load(name))(t)
-		if same := must(s.With())(t); !reflect.DeepEqual(same, s) {
+		s := must.Get(Load(name))(t)
+		if same := must.Get(s.With())(t); !reflect.DeepEqual(same, s) {
 			t.Errorf("%s: without settings it becomes %+v", name, same)
 		}
-		denser := must(s.With("workload.stretch=0.25"))(t)
+		denser := must.Get(s.With("workload.stretch=0.25"))(t)
 		if denser.Workload.Stretch != 0.25 {
 			t.Errorf("%s: stretch %v", name, denser.Workload.Stretch)
 		}
@@ -178,26 +173,15 @@ func TestWith(t *testing.T) {
 			t.Errorf("%s: a setting changes other values: %+v", name, denser)
 		}
 	}
-	s := must(Load("embedded-small-v1", "resize_overhead=5s"))(t)
-	with := must(s.With("preempt_overhead=7m"))(t)
+	s := must.Get(Load("embedded-small-v1", "resize_overhead=5s"))(t)
+	with := must.Get(s.With("preempt_overhead=7m"))(t)
 	if with.PreemptOverhead != 7*time.Minute || with.MigrateOverhead != 7*time.Minute || with.ResizeOverhead != 5*time.Second {
 		t.Errorf("overheads %v, %v and %v", with.PreemptOverhead, with.MigrateOverhead, with.ResizeOverhead)
 	}
-	if with := must(s.With("preempt_overhead=7m", "migrate_overhead=1m"))(t); with.MigrateOverhead != time.Minute {
+	if with := must.Get(s.With("preempt_overhead=7m", "migrate_overhead=1m"))(t); with.MigrateOverhead != time.Minute {
 		t.Errorf("migrations take %v, want what is set", with.MigrateOverhead)
 	}
 	if _, err := s.With("workload.lod=2"); err == nil || !strings.Contains(err.Error(), "workload.lod") {
 		t.Errorf("an unknown key: error %v", err)
-	}
-}
-
-// must returns a function that fails a test if there is an error, and returns the scenario otherwise.
-func must(s *Scenario, err error) func(*testing.T) *Scenario {
-	return func(t *testing.T) *Scenario {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
 	}
 }

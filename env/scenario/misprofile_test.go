@@ -3,6 +3,8 @@ package scenario
 import (
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestErrorsOfProfilesFollowSeedAndWindowAlone(t *testing.T) {
@@ -38,9 +40,5 @@ func TestErrorsOfProfilesFollowSeedAndWindowAlone(t *testing.T) {
 
 func digestOf(t *testing.T, s *Source) string {
 	t.Helper()
-	d, err := s.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(s.Digest())(t)
 }

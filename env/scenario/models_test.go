@@ -7,13 +7,12 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestDefaultClassesAreOfTheCatalogue(t *testing.T) {
 	m := trace.Mix{Classes: DefaultClasses()}
-	if err := m.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Validate())
 	seen := map[string]bool{}
 	for _, c := range m.Classes {
 		for _, w := range c.Models {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestTextsThatActOnATerminal checks that Validate refuses control characters in a scenario's texts and in the files that it
@@ -17,10 +19,7 @@ func TestTextsThatActOnATerminal(t *testing.T) {
 			"assumed[0]":     func(s *Scenario) { s.Assumed = []string{text} },
 			"workload.trace": func(s *Scenario) { s.Workload.Trace, s.Workload.Jobs, s.Workload.Load = text, 0, 0 },
 		} {
-			s, err := Load("embedded-small-v1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(Load("embedded-small-v1"))(t)
 			change(s)
 			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s %q", key, text)) {
 				t.Errorf("%s %q: error %v", key, text, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func sjfskip() cluster.Scheduler {
@@ -27,10 +28,7 @@ func TestBuiltinsAreContended(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			src := builtinSource(t, name)
-			q, err := src.Queueing(t.Context(), Test, 1, sjfskip, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must.Get(src.Queueing(t.Context(), Test, 1, sjfskip, nil))(t)
 			t.Logf("%.1f %% of JCT over %d windows", 100*q.Share(), q.Windows)
 			if q.Share() < .05 || q.Windows != src.Count(Test) {
 				t.Errorf("queueing is %.1f %% of JCT over %d windows, want at least 5 %% over %d",
@@ -50,10 +48,7 @@ window: {arrivals: 2, test: [0, 1]}
 estimates: {kind: none}
 `)
 	done := 0
-	q, err := src.Queueing(t.Context(), Test, 1, sjfskip, func(n int) { done = n })
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(src.Queueing(t.Context(), Test, 1, sjfskip, func(n int) { done = n }))(t)
 	if q.Queueing != 50 || q.JCT != 150 || q.Windows != 1 || q.Scheduler != "sjfskip" || done != 1 {
 		t.Errorf("queueing %+v after %d windows, want 50 s of 150 s over one", q, done)
 	}
@@ -61,10 +56,7 @@ estimates: {kind: none}
 
 func TestCards(t *testing.T) {
 	for _, name := range append(Names(), Families()[0].Names()[0]) {
-		s, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Load(name))(t)
 		if len(s.Real) == 0 || len(s.Assumed) == 0 {
 			t.Errorf("%s does not say what is real and what is assumed", name)
 		}
@@ -73,9 +65,7 @@ func TestCards(t *testing.T) {
 	d := src.Describe()
 	d.Queueing = &Queueing{Scheduler: "sjfskip", Windows: 1, Queueing: 10, JCT: 40}
 	var b strings.Builder
-	if err := d.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.WriteText(&b))
 	for _, want := range []string{
 		"Real:", "Assumed:", "training: 8 servers of 8 V100 GPUs of 32 GiB", "inference: 16 servers of 2 T4 GPUs of 16 GiB",
 		"demand generated", "gpu-type * scaling", "up to 1 GPU-hours: resnet18-16", "0.05 of the gangs elastic",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestReadingsFollowSeedAndWindowAlone(t *testing.T) {
@@ -52,10 +53,7 @@ func TestWarmWindowsBeginWithReadings(t *testing.T) {
 	}{{"estimates.kind=none", true}, {"estimates.kind=oracle", false}, {"readings.interval=90000h", false}} {
 		src := builtinSource(t, "embedded-small-untold-v1", "window.warm=100", c.set)
 		e := episode(t, src, Test, 0, 1)
-		began, err := e.New()
-		if err != nil {
-			t.Fatal(err)
-		}
+		began := must.Get(e.New())(t)
 		measured := 0
 		for _, r := range e.Running {
 			all := began.State().Readings(r.Job)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"pgregory.net/rapid"
 )
@@ -26,28 +27,18 @@ window: {arrivals: 10, train: [0, 0.5], validation: [0.5, 0.7], test: [0.7, 1]}
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func load(t testing.TB, sets ...string) *Scenario {
 	t.Helper()
-	s, err := Load(write(t, t.TempDir(), "small.yaml", small), sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(Load(write(t, t.TempDir(), "small.yaml", small), sets...))(t)
 }
 
 func open(t testing.TB, sets ...string) *Source {
 	t.Helper()
-	src, err := load(t, sets...).Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return src
+	return must.Get(load(t, sets...).Open())(t)
 }
 
 func TestBuiltinsAreValidAndWriteBack(t *testing.T) {
@@ -56,10 +47,7 @@ func TestBuiltinsAreValidAndWriteBack(t *testing.T) {
 	}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(Load(name))(t)
 			if s.Name != name || s.About == "" {
 				t.Errorf("file %s.yaml holds name %q, about %q", name, s.Name, s.About)
 			}
@@ -67,13 +55,8 @@ func TestBuiltinsAreValidAndWriteBack(t *testing.T) {
 				t.Error(err)
 			}
 			var b bytes.Buffer
-			if err := s.Write(&b); err != nil {
-				t.Fatal(err)
-			}
-			again, err := Load(write(t, t.TempDir(), "again.yaml", b.String()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Write(&b))
+			again := must.Get(Load(write(t, t.TempDir(), "again.yaml", b.String())))(t)
 			again.dir = s.dir
 			if !reflect.DeepEqual(s, again) {
 				t.Errorf("wrote %+v, read %+v", s, again)
@@ -85,17 +68,11 @@ func TestBuiltinsAreValidAndWriteBack(t *testing.T) {
 func TestBuiltinsOpen(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(Load(name))(t)
 			if s.Workload.Trace != Embedded {
 				t.Setenv(SharedVariable, sharedtest.Dir(t))
 			}
-			src, err := s.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must.Get(s.Open())(t)
 			for _, split := range []Split{Train, Validation, Test} {
 				if src.Count(split) == 0 {
 					t.Errorf("no windows of %s", split)
@@ -116,10 +93,7 @@ func TestSettingsChangeAnyKey(t *testing.T) {
 		"restart=scratch", "horizon=24h", "estimates.kind=noisy", "estimates.sigma=0.4", "seeds=[7]", "window.test=[0.8, 0.9]",
 		"cluster.cpus_per_server=96", "workload.max_gpus=8"}
 	s := load(t, sets...)
-	cfg, err := s.SimConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(s.SimConfig())(t)
 	if s.Workload.Trace != "x.csv" || s.Window.Arrivals != 7 || cfg.Cluster.GPUs() != 32 || cfg.Restart.Preempt != 90*time.Second ||
 		!cfg.Restart.FromScratch || cfg.Horizon != 24*time.Hour || cfg.Physics.Name() != "inter-server(0.25)" ||
 		s.Estimates != (trace.Estimates{Kind: trace.Noisy, Sigma: .4}) || !slices.Equal(s.Seeds, []uint64{7}) ||
@@ -135,9 +109,7 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 		"window: {arrivals: 4, test: [0, 1]}\n"
 	shared, beside := t.TempDir(), t.TempDir()
 	for _, dir := range []string{filepath.Join(shared, "traces", "data"), filepath.Join(beside, "data")} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o777))
 		write(t, dir, "t.csv", tiny)
 	}
 	for _, c := range []struct{ name, shared, dir string }{
@@ -145,18 +117,9 @@ func TestTracesAreFoundBesideTheScenarioAndInTheSharedFolder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(SharedVariable, c.shared)
-			s, err := Load(write(t, c.dir, "a.yaml", text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			src, err := s.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := src.Episode(Test, 0, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(Load(write(t, c.dir, "a.yaml", text)))(t)
+			src := must.Get(s.Open())(t)
+			e := must.Get(src.Episode(Test, 0, 1))(t)
 			var got []string
 			for _, j := range e.Jobs {
 				got = append(got, j.Name+"@"+j.Submit.String())
@@ -186,10 +149,7 @@ func TestSplitsShareNoJob(t *testing.T) {
 		owner := map[string]Split{}
 		for _, split := range []Split{Train, Validation, Test} {
 			for i := range own.Count(split) {
-				e, err := own.Episode(split, i, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(own.Episode(split, i, 1))(t)
 				if len(e.Jobs) != own.scenario.Window.Arrivals {
 					t.Fatalf("%s has %d jobs, want %d", e.Name, len(e.Jobs), own.scenario.Window.Arrivals)
 				}
@@ -222,10 +182,7 @@ func TestTrainWindowsMayOverlap(t *testing.T) {
 func TestEpisodesAreReproducibleAndTheCallersOwn(t *testing.T) {
 	src := open(t, "estimates.kind=noisy", "estimates.sigma=0.5")
 	episode := func(i int, seed uint64) []trace.Job {
-		e, err := src.Episode(Test, i, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(src.Episode(Test, i, seed))(t)
 		return e.Jobs
 	}
 	first := episode(0, 1)
@@ -259,10 +216,7 @@ func TestEpisodesAreReproducibleAndTheCallersOwn(t *testing.T) {
 }
 
 func TestOracleEstimatesAreTheWork(t *testing.T) {
-	e, err := open(t).Episode(Train, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(open(t).Episode(Train, 0, 1))(t)
 	for _, j := range e.Jobs {
 		if j.Estimate != j.Work || j.Work == 0 {
 			t.Errorf("job %s: estimate %v of work %v", j.Name, j.Estimate, j.Work)

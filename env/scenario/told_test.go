@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // untoldName returns the name of the scenario that differs from a built-in one in what is told.
@@ -17,14 +18,8 @@ func untoldName(name string) string { return strings.TrimSuffix(name, "-v1") + u
 // TestEveryBuiltInScenarioHasAnUntoldOne checks that each differs from the scenario that it comes from only in what is told.
 func TestEveryBuiltInScenarioHasAnUntoldOne(t *testing.T) {
 	for _, name := range All() {
-		full, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Load(untoldName(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := must.Get(Load(name))(t)
+		s := must.Get(Load(untoldName(name)))(t)
 		if s.Name != untoldName(name) || s.Told != (Told{Speeds: Nothing, Models: Nothing, Groups: FromTrace}) ||
 			s.Estimates.Kind != trace.None || s.Readings != (Readings{5 * time.Minute}) {
 			t.Errorf("%s: %+v, %+v, %+v", s.Name, s.Told, s.Estimates, s.Readings)
@@ -32,9 +27,7 @@ func TestEveryBuiltInScenarioHasAnUntoldOne(t *testing.T) {
 		s.Name, s.About, s.Told, s.Estimates, s.Readings = full.Name, full.About, full.Told, full.Estimates, full.Readings
 		var texts [2]strings.Builder
 		for i, each := range []*Scenario{full, s} {
-			if err := each.Write(&texts[i]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, each.Write(&texts[i]))
 		}
 		if texts[0].String() != texts[1].String() {
 			t.Errorf("%s differs in more than what is told", untoldName(name))
@@ -86,10 +79,7 @@ func TestUntoldEpisodes(t *testing.T) {
 	if slower == 0 || groups == 0 {
 		t.Errorf("%d jobs with an age and %d of a group, want some", slower, groups)
 	}
-	s, err := b.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(b.New())(t)
 	tx, _ := s.Next()
 	for _, id := range tx.View().Running() {
 		if spec := tx.View().Spec(id); spec.Model != "" || spec.Trains() != b.Jobs[id].Model || tx.View().PlannedRate(id) != 1 {

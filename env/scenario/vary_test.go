@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestVary checks that vary replaces all models by variants and changes nothing else about the jobs, and that the built-in scenario
@@ -26,14 +27,8 @@ func TestVary(t *testing.T) {
 			t.Error("more than models change")
 		}
 	}
-	varied, err := Load("varied-venus-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	like, err := Load("hetero-warm-venus-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	varied := must.Get(Load("varied-venus-v1"))(t)
+	like := must.Get(Load("hetero-warm-venus-v1"))(t)
 	if varied.Workload.Vary != (Vary{0.5}) {
 		t.Errorf("vary is %+v", varied.Workload.Vary)
 	}

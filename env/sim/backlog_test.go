@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestBacklogOfAnInstant checks by hand what is left of a running job, a waiting one, a stopped one and one in its restart pause,
@@ -32,16 +33,11 @@ func TestBacklogOfAnInstant(t *testing.T) {
 	jobs[2].MaxWorkers, jobs[3].GPUType = 4, "V100"
 	cfg := sim.Config{Cluster: cluster.Uniform(2, 2), Physics: physics.Compose(physics.GPUType{}), Restart: sim.Pause(30 * time.Minute)}
 	cfg.Cluster.Servers[0].GPUType, cfg.Cluster.Servers[1].GPUType = "V100", "K80"
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
 	tx, _ := s.Next()
 	one := cluster.Amount{GPUMilli: cluster.WholeGPU}
 	place := func(id cluster.JobID, server cluster.ServerID) {
-		if err := tx.Place(id, cluster.Placement{{Server: server, Workers: jobs[id].Workers, Amount: one}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(id, cluster.Placement{{Server: server, Workers: jobs[id].Workers, Amount: one}}))
 	}
 	place(0, 0)
 	place(2, 1)
@@ -50,9 +46,7 @@ func TestBacklogOfAnInstant(t *testing.T) {
 	if tx, _ = s.Next(); tx.Now() != time.Hour {
 		t.Fatalf("woke at %v", tx.Now())
 	}
-	if err := tx.Preempt(2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Preempt(2))
 	s.Commit()
 	both := 2 + 2*slow
 	check := func(at time.Duration, want map[cluster.JobID]backlog.Job) {
@@ -80,20 +74,13 @@ func TestBacklogOfAnInstant(t *testing.T) {
 func TestBacklogOfARestart(t *testing.T) {
 	jobs := []trace.Job{{Work: 4 * time.Hour}}
 	jobs[0].Name, jobs[0].Workers, jobs[0].Request.GPUMilli = "stopped", 1, cluster.WholeGPU
-	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 1), Restart: sim.Pause(time.Hour)}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(sim.Config{Cluster: cluster.Uniform(1, 1), Restart: sim.Pause(time.Hour)}, jobs))(t)
 	for range 2 { // a start, and a restart an hour later
 		tx, _ := s.Next()
 		if len(s.State().Running()) > 0 {
-			if err := tx.Preempt(0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tx.Preempt(0))
 		}
-		if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}))
 		tx.WakeAt(time.Hour)
 		s.Commit()
 	}
@@ -110,10 +97,7 @@ func TestBacklogMeetsTheEnd(t *testing.T) {
 	simtest.Many(t, 100, func(t *rapid.T) {
 		e := simtest.Draw(t)
 		s := simtest.Begin(t, e)
-		p, err := baselines.New("srtf")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(baselines.New("srtf"))(t)
 		ahead := map[cluster.JobID]float64{}
 		s.Watch(func(_, to time.Duration) {
 			clear(ahead)
@@ -121,9 +105,7 @@ func TestBacklogMeetsTheEnd(t *testing.T) {
 				ahead[j.ID] = j.Work
 			}
 		})
-		if err := p.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Reset(1))
 		for {
 			tx, ok := s.Next()
 			if !ok {
@@ -140,9 +122,7 @@ func TestBacklogMeetsTheEnd(t *testing.T) {
 					t.Fatalf("job %d ended at %v with %v GPU-hours left", id, tx.Now(), work)
 				}
 			}
-			if err := p.Schedule(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Schedule(tx))
 			s.Commit()
 		}
 	})

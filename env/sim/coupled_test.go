@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestTimelinesOfCoupledJobs checks when jobs end that slow each other, against times computed by hand. The second job comes
@@ -31,10 +32,7 @@ func TestTimelinesOfCoupledJobs(t *testing.T) {
 		{"on an uplink at once", "network(50,4,1)", "resnet50-64", 2, 4, alone(short, 1), alone(short, 0.5)},
 		{"on an uplink in turns", "interleaved(50,4,1)", "resnet50-64", 2, 4, alone(short, 1), alone(short, 1)},
 	} {
-		model, err := physics.Parse(c.physics)
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := must.Get(physics.Parse(c.physics))(t)
 		spec := cluster.Uniform(int(c.workers), int(c.gpus))
 		for i := range spec.Servers {
 			spec.Servers[i].GPUType, spec.Servers[i].Rack = "V100", int32(i)+1

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -113,10 +114,7 @@ func drawTime(t *rapid.T, name string, most int64) time.Duration {
 
 // drawRunning places some of the jobs submitted at 0 wherever they fit, and returns them as running from the start.
 func drawRunning(t *rapid.T, e sim.Episode) (running []sim.Running) {
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
 	tx, ok := s.Next()
 	if !ok || tx.Now() != 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestForkContinuesLikeTheOriginal checks for forks at many decision points that playing the fork under the same scheduler gives
@@ -36,10 +37,7 @@ func TestForkContinuesLikeTheOriginal(t *testing.T) {
 					return
 				}
 				s.Fork(&fork)
-				fresh, err := baselines.New(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fresh := must.Get(baselines.New(name))(t)
 				rest := time.Duration(0)
 				if err := fork.Continue(fresh, 1, func(from, to time.Duration, jobs int) bool {
 					rest += time.Duration(jobs) * (to - from)
@@ -63,17 +61,9 @@ func TestForkContinuesLikeTheOriginal(t *testing.T) {
 func total(t *testing.T, cfg sim.Config, jobs []trace.Job, name string,
 	look func(s *sim.Sim, sched cluster.Scheduler, spent time.Duration)) time.Duration {
 	t.Helper()
-	s, err := sim.New(cfg, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sched, err := baselines.New(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sched.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(cfg, jobs))(t)
+	sched := must.Get(baselines.New(name))(t)
+	must.Do(t, sched.Reset(1))
 	sum := time.Duration(0)
 	for {
 		from, n := s.State().Now(), len(s.State().Pending())+len(s.State().Running())
@@ -85,9 +75,7 @@ func total(t *testing.T, cfg sim.Config, jobs []trace.Job, name string,
 		if look != nil {
 			look(s, sched, sum)
 		}
-		if err := sched.Schedule(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sched.Schedule(tx))
 		s.Commit()
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -49,10 +50,7 @@ func TestForkGoesOnAsItsOriginal(t *testing.T) {
 // begin opens the first transaction of an episode.
 func begin(t rapid.TB, e sim.Episode) *sim.Sim {
 	t.Helper()
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
 	s.Next()
 	return s
 }
@@ -61,9 +59,7 @@ func begin(t rapid.TB, e sim.Episode) *sim.Sim {
 // returns as text everything that could be observed, up to an error of the scheduler.
 func goOn(t rapid.TB, s *sim.Sim, sched cluster.Scheduler, seed uint64, decisions int) string {
 	t.Helper()
-	if err := sched.Reset(seed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sched.Reset(seed))
 	var b strings.Builder
 	for n := 0; n != decisions && s.Outcome() == (sim.Outcome{}); n++ {
 		tx := s.State().Txn()

@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -68,13 +69,8 @@ func TestHiddenTruthDoesNotShow(t *testing.T) {
 
 // firstEnd returns the instant at which the first job ends, or the end of the episode.
 func firstEnd(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64) time.Duration {
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sched.Reset(seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
+	must.Do(t, sched.Reset(seed))
 	for {
 		tx, ok := s.Next()
 		if !ok || slices.ContainsFunc(tx.Events(), func(v cluster.Event) bool { return v.Kind == cluster.Finished }) {
@@ -83,9 +79,7 @@ func firstEnd(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64) t
 		if s.State().Profile() != nil {
 			t.Fatal("a profile of hidden speeds")
 		}
-		if err := sched.Schedule(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sched.Schedule(tx))
 		s.Commit()
 	}
 }
@@ -102,13 +96,9 @@ func TestHidingChangesNoTruth(t *testing.T) {
 		var logs [2]string
 		for i, s := range []*sim.Sim{told, hidden} {
 			var c chaos // draws its operations and reads neither progress nor speeds
-			if err := c.Reset(seed); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Reset(seed))
 			for tx, ok := s.Next(); ok; tx, ok = s.Next() {
-				if err := c.Schedule(tx); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.Schedule(tx))
 				s.Commit()
 				for _, id := range s.State().Running() {
 					if known := s.State().Progress(id); i == 1 && known < 0 {
@@ -127,10 +117,7 @@ func TestHidingChangesNoTruth(t *testing.T) {
 // TestKnownProgressIsRunningTime checks what schedulers see of a job of hidden speed: the time for which it has run, of which it
 // loses the same fraction as of its work.
 func TestKnownProgressIsRunningTime(t *testing.T) {
-	model, err := physics.Parse("gpu-type")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(physics.Parse("gpu-type"))(t)
 	spec := cluster.Uniform(1, 1)
 	spec.Servers[0].GPUType = "T4" // slow
 	job := trace.Job{Work: time.Hour, JobSpec: cluster.JobSpec{
@@ -143,17 +130,12 @@ func TestKnownProgressIsRunningTime(t *testing.T) {
 		},
 		Jobs: []trace.Job{job},
 	}
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
 	tx, _ := s.Next()
 	if got := tx.View().Spec(0).Model; got == job.Model || profile.Lookup(got) != nil || !strings.HasPrefix(got, "model-") {
 		t.Errorf("the model is called %q, want another name", got)
 	}
-	if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: job.Request}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tx.Place(0, cluster.Placement{{Workers: 1, Amount: job.Request}}))
 	s.Commit()
 	s.Next() // the failure
 	rate := 1.0 / 3
@@ -176,10 +158,7 @@ func TestKnownProgressIsRunningTime(t *testing.T) {
 func TestJobsFromScratchHideTheirWork(t *testing.T) {
 	for _, gpu := range []string{"T4", "V100"} {
 		for _, ran := range []time.Duration{1, 2, time.Minute} {
-			model, err := physics.Parse("gpu-type")
-			if err != nil {
-				t.Fatal(err)
-			}
+			model := must.Get(physics.Parse("gpu-type"))(t)
 			spec := cluster.Uniform(1, 1)
 			spec.Servers[0].GPUType = gpu
 			s := begin(t, sim.Episode{
@@ -191,9 +170,7 @@ func TestJobsFromScratchHideTheirWork(t *testing.T) {
 					Name: "a", Model: "resnet50-64", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
 				}}},
 			})
-			if err := s.State().Txn().Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.State().Txn().Place(0, cluster.Placement{{Workers: 1, Amount: cluster.Amount{GPUMilli: cluster.WholeGPU}}}))
 			s.Commit()
 			s.Next() // the failure
 			if known, done := s.State().Progress(0), s.Progress(0); known != 0 || done != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -43,14 +44,9 @@ func TestTheFutureDoesNotShow(t *testing.T) {
 
 // watch returns what a scheduler sees up to an instant, and when the episode ended.
 func watch(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64, jobs int, until time.Duration) ([]view, time.Duration) {
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
 	w := watcher{Scheduler: sched, jobs: jobs}
-	if err := w.Reset(seed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Reset(seed))
 	for {
 		tx, ok := s.Next()
 		if !ok || tx.Now() > until {
@@ -59,9 +55,7 @@ func watch(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64, jobs
 			}
 			return w.views, s.State().Now()
 		}
-		if err := w.Schedule(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Schedule(tx))
 		s.Commit()
 	}
 }
@@ -70,13 +64,8 @@ func watch(t *rapid.T, e sim.Episode, sched cluster.Scheduler, seed uint64, jobs
 func drawOtherFuture(t *rapid.T, e sim.Episode, until time.Duration, sched cluster.Scheduler, seed uint64) sim.Episode {
 	past := e
 	past.Config.Horizon = max(until, 1)
-	s, err := past.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(context.Background(), sched, seed); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(past.New())(t)
+	must.Do(t, s.Run(context.Background(), sched, seed))
 	restart := &e.Config.Restart
 	falls := restart.FromScratch || restart.Interval > 0 // a job may have made more progress earlier than it has now
 	e.Jobs = slices.Clone(e.Jobs)

@@ -12,15 +12,14 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 func written(t rapid.TB, l *sim.Log) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := l.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Write(&b))
 	return b.String()
 }
 
@@ -58,11 +57,7 @@ func TestLogRoundTripAndReplay(t *testing.T) {
 
 func drawFIFO(t rapid.TB) cluster.Scheduler {
 	t.Helper()
-	s, err := baselines.New("fifo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(baselines.New("fifo"))(t)
 }
 
 // failing is a scheduler that returns an error at its n-th decision.
@@ -82,10 +77,7 @@ func (f *failing) Schedule(tx *cluster.Txn) error {
 func TestUnfinishedLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
-		s, err := sim.New(cfg, drawJobs(t, &cfg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(cfg, drawJobs(t, &cfg)))(t)
 		s.Run(t.Context(), &failing{left: rapid.IntRange(0, 10).Draw(t, "decisions")}, rapid.Uint64().Draw(t, "seed"))
 		text := written(t, s.Log())
 		l := read(t, text)
@@ -118,10 +110,7 @@ func TestReadLog(t *testing.T) {
 	if names := fmt.Sprint(l.Config.Cluster.Servers[1].Name, l.Config.Cluster.Servers[2].Name); names != "b-0b-1" {
 		t.Errorf("servers %s, want b-0 and b-1", names)
 	}
-	r, err := sim.Replay(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(sim.Replay(l))(t)
 	if again := written(t, r); again != short {
 		t.Errorf("replayed\n%s, want\n%s", again, short)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // acting are names with control characters that clear a terminal or reverse the text around them.
@@ -18,10 +19,7 @@ var acting = []string{"\x1b[2J", "a\x07", "\u009b2J", "\u202egpj.exe", "\u2066x"
 // escaped.
 func TestNamesThatActOnATerminal(t *testing.T) {
 	for _, name := range acting {
-		quoted, err := json.Marshal(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		quoted := must.Get(json.Marshal(name))(t)
 		for field, from := range map[string]string{
 			"name": `"name":"y"`, "scheduler": `"scheduler":"fifo"`, "truncated": `"truncated":"horizon 50s"`,
 		} {

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -47,14 +48,9 @@ func TestPhasesAddUp(t *testing.T) {
 	many(t, 300, func(t *rapid.T) {
 		work := time.Minute + drawTime(t, "work", 9000)
 		e := lone(work, rapid.Uint64().Draw(t, "seed"))
-		s, err := e.New()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(e.New())(t)
 		var own starter
-		if err := s.Run(t.Context(), &own, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Run(t.Context(), &own, 1))
 		factors, took := map[float64]bool{}, s.State().Now()
 		var order []float64
 		for _, f := range own.seen {
@@ -84,16 +80,11 @@ func TestPhasesCauseNoDecision(t *testing.T) {
 	e := lone(3*time.Hour, 7)
 	for _, hidden := range []bool{false, true} {
 		e.Config.Hidden.Speeds = hidden
-		s, err := e.New()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(e.New())(t)
 		calls := 0
 		for tx, ok := s.Next(); ok; tx, ok = s.Next() {
 			if calls++; calls == 1 {
-				if err := tx.Place(0, cluster.Placement{{Workers: 1, Amount: e.Jobs[0].Request}}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, tx.Place(0, cluster.Placement{{Workers: 1, Amount: e.Jobs[0].Request}}))
 			}
 			changed := slices.ContainsFunc(tx.Events(), func(v cluster.Event) bool { return v.Kind == cluster.Respeed })
 			if calls == 2 && changed == hidden {
@@ -107,10 +98,7 @@ func TestPhasesCauseNoDecision(t *testing.T) {
 		if n := strings.Count(written(t, s.Log()), `"kind":"measure"`); n < 15 {
 			t.Errorf("%d readings of 18 phases", n)
 		}
-		again, err := sim.Replay(s.Log())
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(sim.Replay(s.Log()))(t)
 		if a, b := written(t, s.Log()), written(t, again); a != b {
 			t.Errorf("replayed otherwise:\n%s", differ(a, b))
 		}
@@ -123,13 +111,8 @@ func TestLostWorkReturnsToItsPhase(t *testing.T) {
 	e.Config.Restart.FromScratch = true
 	e.Config.Outages = []sim.Outage{{From: 100 * time.Minute, To: 101 * time.Minute, GPU: -1}}
 	var own starter
-	s, err := e.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context(), &own, 1); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(e.New())(t)
+	must.Do(t, s.Run(t.Context(), &own, 1))
 	order := slices.Compact(slices.Clone(own.seen))
 	again := slices.Index(order[1:], order[0]) + 1
 	if again < 2 || len(order) != again+6 || !slices.Equal(order[:again-1], order[again:2*again-1]) {

@@ -7,21 +7,16 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestProfile checks that the profile that schedulers see is the physics without jitter, and that it gives the speed of a
 // tentative placement.
 func TestProfile(t *testing.T) {
-	model, err := physics.Parse("inter-server(0.5) * jitter(0.3)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(physics.Parse("inter-server(0.5) * jitter(0.3)"))(t)
 	jobs := []trace.Job{{Work: time.Hour, JobSpec: cluster.JobSpec{
 		Name: "a", Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}}}}
-	s, err := New(Config{Cluster: cluster.Uniform(2, 2), Physics: model}, jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Config{Cluster: cluster.Uniform(2, 2), Physics: model}, jobs))(t)
 	tx, _ := s.Next()
 	state := tx.View()
 	for _, c := range []struct {
@@ -32,9 +27,7 @@ func TestProfile(t *testing.T) {
 		{cluster.Placement{{Server: 0, Workers: 1, Amount: jobs[0].Request}, {Server: 1, Workers: 1, Amount: jobs[0].Request}}, 1 / 1.25},
 	} {
 		mark := tx.Mark()
-		if err := tx.Place(0, c.on); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Place(0, c.on))
 		if got := state.Profile().Speed(state, 0); got != c.want {
 			t.Errorf("on %v: profiled speed %v, want %v", c.on, got, c.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -20,11 +21,7 @@ func drawScheduler(t *rapid.T) func() cluster.Scheduler {
 	// Fast baselines that use different operations; package baselines tests all of them.
 	for _, name := range []string{"fifo", "sjfskip", "sjfhold", "srtf", "srsf", "las", "random", "lucid", "lyra"} {
 		makers = append(makers, func() cluster.Scheduler {
-			s, err := baselines.New(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return must.Get(baselines.New(name))(t)
 		})
 	}
 	i := rapid.IntRange(-len(makers), len(makers)-1).Draw(t, "scheduler")

@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -45,10 +46,7 @@ func TestJobsFoundRunningHaveReadings(t *testing.T) {
 	many(t, 3000, func(t *rapid.T) {
 		e, sched := drawEpisode(t), drawScheduler(t)()
 		e.Config.Readings = sim.Readings{Interval: rapid.SampledFrom([]time.Duration{1, time.Minute, time.Minute + 1}).Draw(t, "interval")}
-		s, err := e.New()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(e.New())(t)
 		want := map[cluster.JobID]bool{}
 		for _, r := range e.Running {
 			if e.Jobs[r.Job].Ran >= e.Config.Readings.Interval {
@@ -133,9 +131,7 @@ func TestViewsHaveTheReadingsOfTheLog(t *testing.T) {
 	many(t, 1500, func(t *rapid.T) {
 		e, sched := drawEpisode(t), drawScheduler(t)()
 		s := begin(t, e)
-		if err := sched.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sched.Reset(1))
 		for ok := s.Outcome() == (sim.Outcome{}); ok; _, ok = s.Next() {
 			measured := map[cluster.JobID]map[time.Duration]float64{}
 			for i := range s.Log().Records {
@@ -229,10 +225,7 @@ func TestReadLogWithReadings(t *testing.T) {
 	if want := (sim.Readings{Interval: time.Minute, Seed: math.MaxUint64}); l.Config.Readings != want {
 		t.Errorf("readings %+v, want %+v", l.Config.Readings, want)
 	}
-	replayed, err := sim.Replay(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replayed := must.Get(sim.Replay(l))(t)
 	for name, l := range map[string]*sim.Log{"read": l, "replayed": replayed} {
 		if again := written(t, l); again != measured {
 			t.Errorf("%s, it is\n%s\nwant\n%s", name, again, measured)
@@ -289,10 +282,7 @@ func TestReadingsErrors(t *testing.T) {
 			t.Errorf("%+v: error %v, want one", r, err)
 		}
 	}
-	s, err := sim.New(sim.Config{Cluster: cluster.Uniform(1, 1), Readings: sim.Readings{Interval: 1, Noise: 2}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(sim.Config{Cluster: cluster.Uniform(1, 1), Readings: sim.Readings{Interval: 1, Noise: 2}}, nil))(t)
 	if err := s.Run(context.Background(), drawFIFO(t), 0); err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -34,9 +35,7 @@ func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 		if rapid.Bool().Draw(t, "with operations") {
 			propose := chaos{}
 			propose.Reset(seed)
-			if err := propose.Schedule(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, propose.Schedule(tx))
 		}
 		var fork sim.Sim
 		s.Fork(&fork)
@@ -47,9 +46,7 @@ func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 		was := portray(t, s.State())
 		fresh := &sim.Sim{}
 		for _, dst := range []*sim.Sim{fresh, &again} {
-			if err := dst.Resume(&e.Config, &s.State().View, rest); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, dst.Resume(&e.Config, &s.State().View, rest))
 		}
 		for _, dst := range []*sim.Sim{&fork, fresh, &again} {
 			dst.State().Txn().Tell(dst.State().Introduce()) // as Continue does
@@ -139,9 +136,7 @@ func TestResumeContinuesAsAFork(t *testing.T) {
 		var fork, resumed, forked, other sim.Sim
 		s.Fork(&fork)
 		rest := truth(&e, s.State(), first.next(s.State().Now()))
-		if err := resumed.Resume(&e.Config, &s.State().View, rest); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, resumed.Resume(&e.Config, &s.State().View, rest))
 		resumed.Fork(&forked)
 		forked.Fork(&other)
 		rest.Work, rest.Future = func(id cluster.JobID) time.Duration { return time.Hour + s.State().Progress(id) }, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // BenchmarkResume resumes repeatedly in the same memory, from a state with 32 servers of 8 GPUs, 60 running, 200 waiting and
@@ -21,24 +22,15 @@ func BenchmarkResume(b *testing.B) {
 		b.Run(fmt.Sprintf("future=%d", future), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := dst.Resume(cfg, &from.View, rest); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, dst.Resume(cfg, &from.View, rest))
 			}
 		})
-		sched, err := baselines.New("sjfskip")
-		if err != nil {
-			b.Fatal(err)
-		}
+		sched := must.Get(baselines.New("sjfskip"))(b)
 		b.Run(fmt.Sprintf("future=%d/continue", future), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := dst.Resume(cfg, &from.View, rest); err != nil {
-					b.Fatal(err)
-				}
-				if err := dst.Continue(sched, 1, nil); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, dst.Resume(cfg, &from.View, rest))
+				must.Do(b, dst.Continue(sched, 1, nil))
 			}
 		})
 	}
@@ -60,10 +52,7 @@ func busy(tb testing.TB, future int) (*cluster.State, *sim.Config, sim.Rest) {
 		}
 	}
 	cfg := &sim.Config{Cluster: cluster.Uniform(32, 8)}
-	s, err := cluster.NewState(cfg.Cluster, len(jobs))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(cluster.NewState(cfg.Cluster, len(jobs)))(tb)
 	for i := range jobs[:done+running+waiting] {
 		id := cluster.JobID(i)
 		if s.Submit(id, &jobs[i].JobSpec); i >= done+running {

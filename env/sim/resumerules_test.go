@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // at1000 returns a state at 1000 s. Its servers have one GPU each, belong to the inference pool and are on loan. Each runs a job
@@ -26,11 +27,7 @@ func at1000(t *testing.T, servers, rules string) *cluster.State {
 	}
 	text := fmt.Sprintf(`{"version": 1, "now_s": 1000, "servers": [%s], "jobs": [%s]%s}`,
 		strings.Join(list, ", "), strings.Join(jobs, ", "), rules)
-	s, err := cluster.ReadSnapshot(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(cluster.ReadSnapshot(strings.NewReader(text)))(t)
 }
 
 // anHour returns a Rest in which every job has one more hour of work.
@@ -115,12 +112,8 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			from, dst, l := at1000(t, c.servers, c.rules), new(sim.Sim), &observer{gives: strings.HasPrefix(c.servers, "gives")}
 			c.rest.Work = anHour(from).Work
-			if err := dst.Resume(&c.cfg, &from.View, c.rest); err != nil {
-				t.Fatal(err)
-			}
-			if err := dst.Continue(l, 1, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, dst.Resume(&c.cfg, &from.View, c.rest))
+			must.Do(t, dst.Continue(l, 1, nil))
 			said := slices.DeleteFunc(l.said, func(what string) bool { return strings.HasSuffix(what, "changes speed") })
 			if got := strings.Join(said, ", "); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -134,9 +127,7 @@ func TestResumeKnowsPastFromFuture(t *testing.T) {
 func TestResumeTakesItsPhysics(t *testing.T) {
 	from, dst := at1000(t, "a", ""), new(sim.Sim)
 	model := physics.Compose(physics.Jitter{Sigma: 0.5})
-	if err := dst.Resume(&sim.Config{Physics: model}, &from.View, anHour(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dst.Resume(&sim.Config{Physics: model}, &from.View, anHour(from)))
 	if got := dst.State().PlannedRate(0); got != 3 {
 		t.Errorf("speed %v, want that of the state, 3", got)
 	}
@@ -152,9 +143,7 @@ func TestResumeTakesItsPhysics(t *testing.T) {
 	}
 	known := physics.Compose(physics.InterServer{Penalty: 0.5})
 	from.SetProfile(known)
-	if err := dst.Resume(&sim.Config{Physics: model}, &from.View, anHour(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dst.Resume(&sim.Config{Physics: model}, &from.View, anHour(from)))
 	if p, ok := dst.State().Profile().(physics.Model); !ok || p.Name() != known.Name() {
 		t.Errorf("schedulers know %v, want what they knew", dst.State().Profile())
 	}
@@ -169,9 +158,7 @@ func TestResumeAfterATransaction(t *testing.T) {
 	tx.End()
 	from.Advance(from.Now() + 10)
 	l := new(observer)
-	if err := dst.Resume(&sim.Config{}, &from.View, anHour(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dst.Resume(&sim.Config{}, &from.View, anHour(from)))
 	if err := dst.Continue(l, 1, nil); err != nil || slices.ContainsFunc(l.said, func(s string) bool { return strings.Contains(s, "woke") }) {
 		t.Errorf("%v, %v", err, l.said)
 	}
@@ -213,9 +200,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 		}
 		for _, used := range []bool{false, true} {
 			if used {
-				if err := dst.Resume(&sim.Config{}, &from.View, anHour(from)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, dst.Resume(&sim.Config{}, &from.View, anHour(from)))
 				if c.from == nil {
 					c.from = dst.State()
 				}
@@ -230,9 +215,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 			}
 		}
 	}
-	if err := dst.Resume(&sim.Config{}, &from.View, anHour(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dst.Resume(&sim.Config{}, &from.View, anHour(from)))
 	if err := dst.Continue(new(observer), 1, nil); err != nil || !dst.Outcome().Terminated {
 		t.Errorf("%v, %+v", err, dst.Outcome())
 	}

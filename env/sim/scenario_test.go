@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the timelines in testdata")
@@ -25,10 +26,7 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(file))(t)
 			sections := split(string(text))
 			cfg, jobs := parseScenario(t, section(sections, "scenario"))
 			for i, s := range sections {
@@ -50,9 +48,7 @@ func TestScenarios(t *testing.T) {
 				sections[i].text = got
 			}
 			if *update {
-				if err := os.WriteFile(file, []byte(join(sections)), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, []byte(join(sections)), 0o644))
 			}
 		})
 	}

@@ -7,15 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 // TestColumnsOfOthers checks that a file with other names and dates gives the same jobs as the native file that says the same.
 func TestColumnsOfOthers(t *testing.T) {
-	native, err := readText("job_id,num_gpu,submit_time,duration,user\n17,8,0,3600,ada\n18,1,90.5,60,\n", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	native := must.Get(readText("job_id,num_gpu,submit_time,duration,user\n17,8,0,3600,ada\n18,1,90.5,60,\n", Options{}))(t)
 	for name, c := range map[string]struct {
 		columns Columns
 		text    string
@@ -108,10 +106,7 @@ func TestDatesKeepDistances(t *testing.T) {
 			fmt.Fprintf(&text, "%d,1,%s,1\n", i, begin.Add(after).In(zone).Format(time.RFC3339Nano))
 			want, least = append(want, after), min(least, after)
 		}
-		w, err := readText(text.String(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(readText(text.String(), Options{}))(t)
 		for i, j := range w.Jobs {
 			if j.Submit != want[i]-least {
 				t.Fatalf("job %d at %v, want %v in\n%s", i, j.Submit, want[i]-least, text.String())
@@ -164,8 +159,6 @@ func FuzzColumns(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := WriteNative(&strings.Builder{}, w.Jobs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteNative(&strings.Builder{}, w.Jobs))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"golang.org/x/text/encoding/unicode"
 )
 
@@ -15,16 +16,9 @@ import (
 // capitals and an index.
 func TestFilesOfOtherPrograms(t *testing.T) {
 	const plain = "job_id,num_gpu,submit_time,duration,user\n7,2,5,60,zoë\n8,1,9,90,bob\n"
-	want, err := readText(plain, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(readText(plain, Options{}))(t)
 	utf16 := func(e unicode.Endianness, mark unicode.BOMPolicy) string {
-		s, err := unicode.UTF16(e, mark).NewEncoder().String(plain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(unicode.UTF16(e, mark).NewEncoder().String(plain))(t)
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

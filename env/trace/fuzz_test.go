@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/formattest"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/names"
 )
 
@@ -105,9 +106,7 @@ func checkWorkload(t *testing.T, w *Workload) {
 		}
 	}
 	var out bytes.Buffer
-	if err := WriteNative(&out, w.Jobs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteNative(&out, w.Jobs))
 	again, err := readText(out.String(), Options{})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
@@ -145,9 +144,7 @@ func FuzzParams(f *testing.F) {
 			return
 		}
 		for i := range w.Jobs {
-			if err := checkNative(&w.Jobs[i]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, checkNative(&w.Jobs[i]))
 		}
 	})
 }

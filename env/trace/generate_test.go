@@ -7,20 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
 
 // TestGenerateIsPinned checks that a seed still gives the same workload as ever, because published results refer to it.
 func TestGenerateIsPinned(t *testing.T) {
-	w, err := Generate(Default(), 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 6, 1))(t)
 	var out strings.Builder
-	if err := WriteNative(&out, w.Jobs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteNative(&out, w.Jobs))
 	const want = nativeHeader + `
 0,8,55,72,user-64,,1000,1000,0,passed,,,,,,,,,
 1,8,74,70,user-64,,1000,1000,0,killed,,,,,,,,,
@@ -43,15 +39,10 @@ func TestGenerate(t *testing.T) {
 		p.Arrivals.CV = rapid.Float64Range(.05, 5).Draw(t, "cv")
 		n := rapid.IntRange(1, 60).Draw(t, "n")
 		seed := rapid.Uint64().Draw(t, "seed")
-		long, err := Generate(p, n, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		long := must.Get(Generate(p, n, seed))(t)
 		for i := range long.Jobs {
 			j := &long.Jobs[i]
-			if err := checkNative(j); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, checkNative(j))
 			if i > 0 && j.Submit < long.Jobs[i-1].Submit {
 				t.Fatalf("job %d arrives at %v, before the job before it", i, j.Submit)
 			}
@@ -72,19 +63,13 @@ func TestGenerate(t *testing.T) {
 
 // TestWithLoad checks that WithLoad sets the expected load, and that draws have this load on average.
 func TestWithLoad(t *testing.T) {
-	p, err := Default().WithLoad(.9, 256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Default().WithLoad(.9, 256))(t)
 	if got := p.load(256); math.Abs(got-.9) > 1e-9 {
 		t.Errorf("load %v, want 0.9", got)
 	}
 	var hours, span float64
 	for seed := range uint64(8) {
-		w, err := Generate(p, 10_000, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Generate(p, 10_000, seed))(t)
 		s := Describe(w.Jobs)
 		hours, span = hours+s.GPUHours, span+s.Span.Hours()
 	}
@@ -140,9 +125,7 @@ func TestMixture(t *testing.T) {
 // TestParamsFile checks that parameters survive writing and reading, and that an error about invalid parameters names the field.
 func TestParamsFile(t *testing.T) {
 	var out bytes.Buffer
-	if err := Default().Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Default().Write(&out))
 	if !bytes.Equal(out.Bytes(), defaultYAML) {
 		t.Error("default.yaml changes when read and written")
 	}

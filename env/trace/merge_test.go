@@ -11,16 +11,14 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 // TestThin checks that Thin keeps about the requested fraction, and that the jobs kept with a smaller fraction are a subset of
 // those kept with a larger one, whichever other jobs there are.
 func TestThin(t *testing.T) {
-	w, err := Generate(Default(), 20000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 20000, 1))(t)
 	for _, keep := range []float64{0, .2, .7, 1} {
 		thin := Thin(w, keep, 3)
 		if got := float64(len(thin.Jobs)) / 20000; math.Abs(got-keep) > .015 || thin.Report.Jobs != len(thin.Jobs) {
@@ -44,11 +42,7 @@ func TestThin(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	read := func(text string) Workload {
-		w, err := readText("job_id,num_gpu,submit_time,duration,user,tenant,group\n"+text, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w
+		return must.Get(readText("job_id,num_gpu,submit_time,duration,user,tenant,group\n"+text, Options{}))(t)
 	}
 	a := read("10,1,100,1,ada,x,\n9,1,90,1,,y,\n")
 	b := read("9,2,5,1,bob,x,\nz,2,7,1,ada,,nightly\n")
@@ -99,9 +93,7 @@ func TestMergeRoundTrip(t *testing.T) {
 		}
 		m := Merge("m", Workload{Jobs: short(drawJobs(t, 0))}, Workload{Jobs: short(drawJobs(t, 0))})
 		var out bytes.Buffer
-		if err := WriteNative(&out, m.Jobs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteNative(&out, m.Jobs))
 		again, err := readText(out.String(), Options{})
 		if len(m.Jobs) == 0 && errors.Is(err, ErrNoJob) {
 			return
@@ -131,10 +123,7 @@ func TestClamp(t *testing.T) {
 	} {
 		w := Workload{Jobs: []Job{{JobSpec: c.job, Work: time.Hour}}}
 		w.Jobs[0].Request.GPUMilli = cluster.WholeGPU
-		cut, err := Window(w, WindowSpec{MaxGPUs: c.most})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cut := must.Get(Window(w, WindowSpec{MaxGPUs: c.most}))(t)
 		j := cut.Jobs[0]
 		got := fmt.Sprintf("%d of %d-%d in %dx%d", j.Workers, j.Least(), j.Most(), max(1, j.Stages), j.Together())
 		if err := j.Validate(); got != c.want || err != nil {

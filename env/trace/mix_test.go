@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 )
@@ -48,9 +49,7 @@ func drawMix(t *rapid.T) Mix {
 		}
 		m.Classes = append(m.Classes, c)
 	}
-	if err := m.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Validate())
 	return m
 }
 
@@ -75,9 +74,7 @@ func TestMixAnyJobs(t *testing.T) {
 		mixed := m.applied(jobs, seed)
 		for i := range mixed {
 			was, is := &jobs[i], &mixed[i]
-			if err := checkNative(is); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, checkNative(is))
 			kept := func(field string, was, is any, zero bool) {
 				if !zero && was != is {
 					t.Fatalf("job %s: %s was %v, is %v", jobs[i].Name, field, was, is)
@@ -125,10 +122,7 @@ func TestMixAnyJobs(t *testing.T) {
 
 // TestMixSharesAreIndependent checks that raising one fraction changes only its own field, and only towards more jobs.
 func TestMixSharesAreIndependent(t *testing.T) {
-	w, err := Generate(Default(), 3000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 3000, 1))(t)
 	m := fullMix()
 	before := m.applied(w.Jobs, 7)
 	if slices.Equal(before, m.applied(w.Jobs, 8)) {
@@ -184,10 +178,7 @@ func TestMixSharesAreIndependent(t *testing.T) {
 // TestMixShares checks that the fractions and weights of the result are those of the mix, each among the jobs to which it
 // applies.
 func TestMixShares(t *testing.T) {
-	w, err := Generate(Default(), 20000, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 20000, 3))(t)
 	m := fullMix()
 	jobs := m.applied(w.Jobs, 1)
 	var resnet, elastic, growing, fungible, mixed, parallel, recurring count
@@ -266,10 +257,7 @@ func (c count) share() float64 { return float64(c.n) / float64(max(c.of, 1)) }
 // TestMixGroups checks that the runs of a group have the same user, size, class and model, and the same stages and tensor
 // parallelism.
 func TestMixGroups(t *testing.T) {
-	w, err := Generate(Default(), 5000, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 5000, 5))(t)
 	m := fullMix()
 	m.Recurring, m.Parallel = 1, 1
 	type kind struct {
@@ -331,9 +319,7 @@ func TestMixRules(t *testing.T) {
 		{"an odd gang cannot be cut and may be elastic", large, job(9, 1000), "5-18 1x1 4000 1000"},
 		{"a model that the trace names is known from another class", large, named(job(2, 1000), "gpt"), "2-2 1x2 4000 1000"},
 	} {
-		if err := c.mix.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.mix.Validate())
 		j := c.mix.applied([]Job{c.job}, 4)[0]
 		got := fmt.Sprintf("%d-%d %dx%d %d %d", j.Least(), j.Most(), max(j.Stages, 1), j.Together(), j.Request.CPUMilli,
 			j.Request.MemMiB)
@@ -377,19 +363,14 @@ mix.classes[2].models[1].weight +Inf, want above 0 and at most 1e9`
 	var m Mix
 	decode := yaml.NewDecoder(strings.NewReader(text))
 	decode.KnownFields(true)
-	if err := decode.Decode(&m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, decode.Decode(&m))
 	if err := m.Validate(); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
 }
 
 func BenchmarkMix(b *testing.B) {
-	w, err := Generate(Default(), 50_000, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 50_000, 1))(b)
 	m, jobs := fullMix(), make([]Job, len(w.Jobs))
 	for b.Loop() {
 		copy(jobs, w.Jobs)
@@ -398,13 +379,8 @@ func BenchmarkMix(b *testing.B) {
 }
 
 func BenchmarkProfiled(b *testing.B) {
-	w, err := Generate(Default(), 50_000, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 50_000, 1))(b)
 	for b.Loop() {
-		if err := (Estimates{Kind: Profiled}).Apply(w.Jobs, nil); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, (Estimates{Kind: Profiled}).Apply(w.Jobs, nil))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"pgregory.net/rapid"
 )
@@ -116,10 +117,7 @@ func TestProfiledScales(t *testing.T) {
 // smaller.
 func TestProfiledOnVenus(t *testing.T) {
 	path := filepath.Join(sharedtest.Dir(t), "traces", "helios-venus-2020-06/helios_data_training.csv.gz")
-	w, err := Read(path, Options{Format: Helios})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Read(path, Options{Format: Helios}))(t)
 	sd := map[string]float64{}
 	anonymous := slices.Clone(w.Jobs)
 	for i := range anonymous {

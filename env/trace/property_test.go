@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/names"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
@@ -67,9 +68,7 @@ func TestNativeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := rankByID(drawJobs(t, 1))
 		var first, second bytes.Buffer
-		if err := WriteNative(&first, jobs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteNative(&first, jobs))
 		w, err := readText(first.String(), Options{})
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, first.String())
@@ -163,10 +162,7 @@ func TestWindowsTileTheArrivals(t *testing.T) {
 		before := slices.Clone(w.Jobs)
 		next := 0
 		for _, spec := range specs {
-			cut, err := Window(w, spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cut := must.Get(Window(w, spec))(t)
 			zero := w.Jobs[order[next]].Submit
 			for _, i := range cut.Arrivals() {
 				want := w.Jobs[order[next]]
@@ -195,10 +191,7 @@ func TestWindowByTimeAndCaps(t *testing.T) {
 		w.Jobs[i].Workers, w.Jobs[i].Work = int32(i+1), time.Duration(i+1)*time.Minute
 	}
 	spec := WindowSpec{From: 2 * time.Hour, To: 6 * time.Hour, Start: 1, MaxDuration: 6 * time.Minute, MaxGPUs: 5}
-	cut, err := Window(w, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cut := must.Get(Window(w, spec))(t)
 	var got []string
 	for _, j := range cut.Jobs {
 		got = append(got, fmt.Sprintf("%s at %v: %d x %v", j.Name, j.Submit, j.Workers, j.Work))
@@ -265,15 +258,10 @@ func TestOversize(t *testing.T) {
 }
 
 func TestEstimates(t *testing.T) {
-	w, err := Generate(Default(), 4000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Generate(Default(), 4000, 1))(t)
 	apply := func(e Estimates, seed uint64) []Job {
 		jobs := slices.Clone(w.Jobs)
-		if err := e.Apply(jobs, rng.Stream(seed)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Apply(jobs, rng.Stream(seed)))
 		return jobs
 	}
 	for i, j := range apply(Estimates{Kind: Oracle}, 1) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -107,36 +108,21 @@ func TestRealTraces(t *testing.T) {
 
 func TestRealTraceDetails(t *testing.T) {
 	dir := filepath.Join(sharedtest.Dir(t), "traces")
-	helios, err := Read(filepath.Join(dir, "helios-venus-2020-06/helios_data_training.csv.gz"), Options{Format: Helios})
-	if err != nil {
-		t.Fatal(err)
-	}
+	helios := must.Get(Read(filepath.Join(dir, "helios-venus-2020-06/helios_data_training.csv.gz"), Options{Format: Helios}))(t)
 	// Rows of CPU-only jobs advance the clock: the second row comes 94 s after the first, and the third 151 s after the second.
 	if got := helios.Jobs[2].Submit; got != 245*time.Second {
 		t.Errorf("helios: third job submits at %v, want 245s", got)
 	}
-	philly, err := Read(filepath.Join(dir, "philly-2017-allstatus/philly_data_training.csv.gz"), Options{Format: PhillyAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dense, err := Window(philly, WindowSpec{From: 45 * 24 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	philly := must.Get(Read(filepath.Join(dir, "philly-2017-allstatus/philly_data_training.csv.gz"), Options{Format: PhillyAll}))(t)
+	dense := must.Get(Window(philly, WindowSpec{From: 45 * 24 * time.Hour}))(t)
 	d := Describe(dense.Jobs)
 	if d.Jobs != 14351 || math.Abs(d.Load(2490)-.55) > .006 {
 		t.Errorf("philly from day 45 on: %d jobs, load %.3f, want 14351 and 0.55", d.Jobs, d.Load(2490))
 	}
 	// 1,534 of its 5,353 rows (29 %) list GPU types. Of the 4,132 jobs, 1,374 do, which are the 33 % in its name. A few list a
 	// type twice.
-	plain, err := Read(filepath.Join(dir, "alibaba-openb-2023/openb_pod_list_default.csv.gz"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	typed, err := Read(filepath.Join(dir, "alibaba-openb-2023/openb_pod_list_gpuspec33.csv.gz"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(Read(filepath.Join(dir, "alibaba-openb-2023/openb_pod_list_default.csv.gz"), Options{}))(t)
+	typed := must.Get(Read(filepath.Join(dir, "alibaba-openb-2023/openb_pod_list_gpuspec33.csv.gz"), Options{}))(t)
 	types := []string{"A10", "G2", "G3", "P100", "T4", "V100M16", "V100M32"} // of openb's nodes
 	named, t4 := 0, 0
 	for i, j := range typed.Jobs {
@@ -382,9 +368,7 @@ func TestGzip(t *testing.T) {
 	z.Write([]byte(nativeHead + strings.Repeat("a,1,0,1\n", 1)))
 	z.Close()
 	path := filepath.Join(t.TempDir(), "day.1.csv")
-	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, packed.Bytes(), 0o644))
 	w, err := Read(path, Options{})
 	if err != nil || len(w.Jobs) != 1 || w.Name != "day.1" {
 		t.Errorf("%+v, %v", w, err)
@@ -396,10 +380,7 @@ func TestGzip(t *testing.T) {
 
 // TestJobsResumes checks that a stream of jobs can be stopped and continued.
 func TestJobsResumes(t *testing.T) {
-	r, err := NewReader(strings.NewReader(nativeHead+"a,1,0,1\nb,1,0,1\nc,1,0,1\n"), "t.csv", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(strings.NewReader(nativeHead+"a,1,0,1\nb,1,0,1\nc,1,0,1\n"), "t.csv", Options{}))(t)
 	var got string
 	for range 2 {
 		for j, err := range r.jobs() {
@@ -430,14 +411,9 @@ func TestATraceThatUnpacksToVeryMuchIsRefused(t *testing.T) {
 	for range 150 {
 		fmt.Fprint(z, rows)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	size := packed.Len()
-	r, err := NewReader(&packed, "bomb.csv.gz", Options{SkipBadRows: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(&packed, "bomb.csv.gz", Options{SkipBadRows: true}))(t)
 	for _, err = range r.jobs() {
 	}
 	if rows := r.Report().Rows; !errors.Is(err, ErrLimit) || rows > 5_000_000 {

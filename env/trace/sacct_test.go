@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const sacctHeader = "JobID|JobName|User|Account|State|Submit|Start|End|ElapsedRaw|Timelimit|ReqTRES|AllocTRES\n"
@@ -36,10 +37,7 @@ func TestSacct(t *testing.T) {
 		sacctLine("707", "REVOKED", 10, "gres/gpu=1", "gres/gpu=1") + sacctLine("708", "NODE_FAIL", 10, "gres/shard=2", "gres/shard=2") +
 		sacctLine("709", "PREEMPTED", 20, "gres/gpu=1", "gres/gpu:h100_1g.10gb=1,gres/gpu=1") +
 		"710|\"a|kim|physics|COMPLETED|Unknown|2026-03-02T10:00:00|2026-03-02T10:01:00|60||gres/gpu=1|gres/gpu=1\n"
-	w, err := readText(text, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(readText(text, Options{}))(t)
 	var got []string
 	for i := range w.Jobs {
 		j := &w.Jobs[i]

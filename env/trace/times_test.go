@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -133,10 +134,7 @@ func TestTimesOfOneColumn(t *testing.T) {
 		local: "submit times, such as " + local + ", have no time zone: they are read as UTC", zoned: "",
 		"1774778400123": "read as milliseconds since 1970 by their size, and durations as seconds", "5": "",
 	} {
-		w, err := readText(nativeHead+"a,1,"+text+",1\n", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(readText(nativeHead+"a,1,"+text+",1\n", Options{}))(t)
 		lines := w.Report.Lines()
 		if want == "" && len(lines) > 0 || want != "" && (len(lines) != 1 || !strings.Contains(lines[0], want)) {
 			t.Errorf("%s: %q, want %q", text, lines, want)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const (
@@ -190,10 +191,7 @@ func BenchmarkAlpha(b *testing.B) {
 			for m := range gpus {
 				gpus[m], workers[m] = 8, int32(job.GPUs())/c.on
 			}
-			x, err := comm.Ranks(nil, job, workers)
-			if err != nil {
-				b.Fatal(err)
-			}
+			x := must.Get(comm.Ranks(nil, job, workers))(b)
 			b.ReportAllocs()
 			for b.Loop() {
 				comm.Alpha(job, x, links, gpus, nil)

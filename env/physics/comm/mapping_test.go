@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func TestRanks(t *testing.T) {
@@ -135,10 +136,7 @@ func TestBestTriesHeavyEdges(t *testing.T) {
 		{Replicas: 2, Compute: 1, Params: 100},
 		{Replicas: 1, Compute: 1},
 	}}
-	best, err := comm.Best(job, 2, comm.Links{Intra: 10, NIC: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	best := must.Get(comm.Best(job, 2, comm.Links{Intra: 10, NIC: 1}))(t)
 	near(t, best, 11) // both replicas of stage 2 on one server: 1 + 100/10; Ranks separates them: 1 + 100/0.5
 }
 

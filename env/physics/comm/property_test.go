@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -156,10 +157,7 @@ func TestHeavyEdgeFollowsItsSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		job := drawJob(t, true)
 		_, free, _ := drawMapping(t, job)
-		x, err := comm.HeavyEdge(nil, job, free)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(comm.HeavyEdge(nil, job, free))(t)
 		if want := refHeavyEdge(job, free); !slices.Equal(x, want) {
 			t.Errorf("got %v, want %v", x, want)
 		}
@@ -179,10 +177,7 @@ func TestHeavyEdgeBeatsChance(t *testing.T) {
 		}
 		gpus := int32(job.GPUs())
 		free := []int32{gpus / 2, gpus - gpus/2}
-		x, err := comm.HeavyEdge(nil, job, free)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(comm.HeavyEdge(nil, job, free))(t)
 		heavy += comm.Cut(job, x)
 		clear(x)
 		for s, stage := range job.Stages {
@@ -212,14 +207,8 @@ func TestWorstBoundsAllMappings(t *testing.T) {
 		for m := range gpus {
 			gpus[m] = size
 		}
-		best, err := comm.Best(job, size, links)
-		if err != nil {
-			t.Fatal(err)
-		}
-		worst, err := comm.Worst(job, size, links)
-		if err != nil {
-			t.Fatal(err)
-		}
+		best := must.Get(comm.Best(job, size, links))(t)
+		worst := must.Get(comm.Worst(job, size, links))(t)
 		if best > worst*(1+1e-9) {
 			t.Errorf("best %v above worst %v", best, worst)
 		}
@@ -242,21 +231,12 @@ func TestBestAndWorstAreAlphas(t *testing.T) {
 			for left := all; left > 0; left -= most {
 				workers, gpus = append(workers, min(left, most)), append(gpus, size)
 			}
-			x, err := comm.Ranks(nil, job, workers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must.Get(comm.Ranks(nil, job, workers))(t)
 			return comm.Alpha(job, x, links, gpus, nil)
 		}
-		worst, err := comm.Worst(job, size, links)
-		if err != nil {
-			t.Fatal(err)
-		}
+		worst := must.Get(comm.Worst(job, size, links))(t)
 		near(t, worst, alphaOf(tensor))
-		best, err := comm.Best(job, size, links)
-		if err != nil {
-			t.Fatal(err)
-		}
+		best := must.Get(comm.Best(job, size, links))(t)
 		if packed := alphaOf(size / tensor * tensor); best > packed {
 			t.Errorf("best %v above %v of packed ranks", best, packed)
 		}

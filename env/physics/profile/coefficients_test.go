@@ -4,23 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestCoefficientsSurviveWriting checks that coefficients survive writing and reading, to the digits that are written.
 func TestCoefficientsSurviveWriting(t *testing.T) {
-	c, err := parseCoefficients(strings.NewReader(committed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(parseCoefficients(strings.NewReader(committed)))(t)
 	var first, second strings.Builder
-	if err := WriteCoefficients(&first, c); err != nil {
-		t.Fatal(err)
-	}
-	again, err := parseCoefficients(strings.NewReader(first.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteCoefficients(&first, c))
+	again := must.Get(parseCoefficients(strings.NewReader(first.String())))(t)
 	if diff := cmp.Diff(c, again); diff != "" {
 		t.Error(diff)
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 )
 
@@ -83,9 +84,7 @@ func TestFetch(t *testing.T) {
 	f, served := serve(t, contents())
 	dir := t.TempDir()
 	for range 2 {
-		if err := f.Set(t.Context(), dir, small()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Set(t.Context(), dir, small()))
 	}
 	if want := len(published) + 6; served.Load() != int64(want) {
 		t.Errorf("%d bytes served, want %d", served.Load(), want)
@@ -123,9 +122,7 @@ func TestFetchGoesOn(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, "days.csv.gz.part"), []byte(published[:20]), 0o666)); err != nil {
 				t.Fatal(err)
 			}
-			if err := (&Fetcher{Site: server.URL}).Set(t.Context(), dir, set); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, (&Fetcher{Site: server.URL}).Set(t.Context(), dir, set))
 			if asked != "bytes=20-" {
 				t.Errorf("asked for %q", asked)
 			}
@@ -162,9 +159,7 @@ func TestFetchRefuses(t *testing.T) {
 				t.Errorf("and later: %v", err)
 			}
 			place := filepath.Join(dir, "traces", "small-2017", "days.csv.gz")
-			if err := os.WriteFile(place, []byte("mine"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(place, []byte("mine"), 0o666))
 			if err := f.Set(t.Context(), dir, small()); !errors.Is(err, ErrSum) || !strings.Contains(err.Error(), "remove it") {
 				t.Errorf("a file that is there: %v", err)
 			}
@@ -184,18 +179,14 @@ func TestFetchWithoutNetwork(t *testing.T) {
 		t.Fatalf("%v, want %s", err, want)
 	}
 	const half = len(published) / 2
-	if err := os.WriteFile(part, []byte(published[:half]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(part, []byte(published[:half]), 0o666))
 	if err := f.Set(t.Context(), dir, set); !errors.Is(err, ErrSum) || !strings.Contains(err.Error(), "Without a network") {
 		t.Errorf("half of a file: %v, want the error of the network and that of the checksum", err)
 	}
 	if kept, err := os.ReadFile(part); string(kept) != published[:half] {
 		t.Errorf("half of a file: %q is kept, %v", kept, err)
 	}
-	if err := os.WriteFile(part, []byte(published), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(part, []byte(published), 0o666))
 	if err := f.Set(t.Context(), dir, set); err != nil {
 		t.Error(err)
 	}
@@ -221,10 +212,7 @@ func TestFetchTheRealSets(t *testing.T) {
 				if err != nil {
 					break
 				}
-				part, err := io.ReadAll(archive)
-				if err != nil {
-					t.Fatal(err)
-				}
+				part := must.Get(io.ReadAll(archive))(t)
 				files["/"+file.Source+"/"+head.Name] = string(part)
 			}
 		}
@@ -232,9 +220,7 @@ func TestFetchTheRealSets(t *testing.T) {
 	f, _ := serve(t, files)
 	dir := t.TempDir()
 	for _, set := range Sets() {
-		if err := f.Set(t.Context(), dir, set); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Set(t.Context(), dir, set))
 	}
 	const name = "traces/helios-venus-2020-06/helios_data_training.csv.gz"
 	w, err := trace.Read(filepath.Join(dir, name), trace.Options{Format: trace.Helios})
@@ -356,17 +342,8 @@ func FuzzCut(f *testing.F) {
 
 func unpacked(t *testing.T, path string) string {
 	t.Helper()
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(os.ReadFile(path))(t)
+	z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
+	text := must.Get(io.ReadAll(z))(t)
 	return string(text)
 }
