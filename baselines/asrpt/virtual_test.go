@@ -1,7 +1,6 @@
 package asrpt
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -191,22 +190,5 @@ func TestVirtualKeepsWhatAddPasses(t *testing.T) {
 	}
 	if got, want := v.Advance(9), []completion{{1, 9}}; !slices.Equal(got, want) {
 		t.Errorf("completions %v, want %v", got, want)
-	}
-}
-
-func BenchmarkVirtual(b *testing.B) {
-	for _, n := range []int{100, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var v virtual
-			for i := range n {
-				v.Add(cluster.JobID(i), 0, time.Hour+time.Duration(i*7919%n)*time.Second)
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				v.Add(cluster.JobID(n+i), v.now, time.Duration(i%7)*time.Second)
-				at, _ := v.Next()
-				v.Advance(at)
-			}
-		})
 	}
 }

@@ -2,6 +2,7 @@ package forest
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,21 @@ func small() Config {
 func train(t rapid.TB, rows []float32, targets []float64, c Config) *Forest {
 	t.Helper()
 	return must.Get(Train(rows, targets, c))(t)
+}
+
+// friedman draws rows of 8 features of Friedman's first function (1991), which does not depend on 3 of them, with noise of
+// deviation 1.
+func friedman(r *rand.Rand, n int) (rows []float32, targets []float64) {
+	for range n {
+		var x [8]float64
+		for j := range x {
+			x[j] = float64(r.Float32())
+			rows = append(rows, float32(x[j]))
+		}
+		y := 10*math.Sin(math.Pi*x[0]*x[1]) + 20*(x[2]-.5)*(x[2]-.5) + 10*x[3] + 5*x[4]
+		targets = append(targets, y+r.NormFloat64())
+	}
+	return rows, targets
 }
 
 // errorOf returns the mean squared error over rows, and that of predicting the rows' mean.

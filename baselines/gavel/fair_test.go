@@ -1,7 +1,6 @@
 package gavel
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -152,28 +151,6 @@ func best(t *rapid.T, m classMarket, classes []jobClass, open []bool, keep []flo
 		t.Skipf("the general solver: %v", err)
 	}
 	return -v
-}
-
-// BenchmarkAllocate divides 8,000 GPUs of three types among 5,000 jobs of 1,000 classes.
-func BenchmarkAllocate(b *testing.B) {
-	m := typesOf(4000, 2500, 1500)
-	var classes []jobClass
-	for i := range 1000 {
-		c := jobClass{Jobs: 5, GPUs: []float64{1, 1, 2, 4, 8, 16}[i%6]}
-		c.Speed = []float64{1, 0.3 + float64(i%37)/50, 0.1 + float64(i%23)/40}
-		if i%7 == 0 {
-			c.Speed[i%3] = 0
-		}
-		c.Norm = (4*c.Speed[0] + 2.5*c.Speed[1] + 1.5*c.Speed[2]) / 8
-		classes = append(classes, c)
-	}
-	for _, levels := range []int{1, 8, 1000} {
-		b.Run(fmt.Sprint(levels), func(b *testing.B) {
-			for b.Loop() {
-				allocate(m, classes, levels)
-			}
-		})
-	}
 }
 
 // TestAllocateIsMaxMinFair checks that shares are feasible, that the least served class gets what a general solver computes, and

@@ -173,17 +173,3 @@ func TestRanksMatchReference(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkLearn observes a job and ranks 5,000.
-func BenchmarkLearn(b *testing.B) {
-	x := newIndex(Default())
-	for i := range 2000 {
-		x.Observe(time.Duration(i*i%9973) * time.Minute)
-	}
-	for i := 0; b.Loop(); i++ {
-		x.Observe(time.Duration(i%977) * time.Minute)
-		for k := range 5000 {
-			x.Rank(time.Duration(k) * time.Minute)
-		}
-	}
-}

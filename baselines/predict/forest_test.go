@@ -7,7 +7,6 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
-	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -96,17 +95,6 @@ func TestForestConfigMistakes(t *testing.T) {
 		if c.validate() == nil {
 			t.Errorf("%+v passes", c)
 		}
-	}
-}
-
-// BenchmarkForestPredict measures a prediction of a trained forest.
-func BenchmarkForestPredict(b *testing.B) {
-	jobs := recurrent(b, 3000)
-	p := NewForest(DefaultForest())
-	must.Do(b, Teach(b.Context(), jobs, p, 1, nil))
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		p.Predict(&jobs[i%len(jobs)].JobSpec)
 	}
 }
 

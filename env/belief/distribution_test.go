@@ -258,18 +258,3 @@ func TestAnswersDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func BenchmarkDistribution(b *testing.B) {
-	d := of(func(t float64) float64 { return 6e11 / (6e11 + t) })
-	for name, ask := range map[string]func(){
-		"mean":     func() { d.Mean(time.Hour) },
-		"gittins":  func() { d.Gittins(0) },
-		"quantile": func() { d.Quantile(time.Hour, 0.8) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				ask()
-			}
-		})
-	}
-}

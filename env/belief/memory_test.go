@@ -3,7 +3,6 @@ package belief
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -258,48 +257,4 @@ func FuzzRestoreMemory(f *testing.F) {
 		},
 		Write: func(m *Memory) ([]byte, error) { return m.Save(), nil },
 	}, string(memoryText(f)), string(NewMemory().Save()), string(m.Save()))
-}
-
-// BenchmarkMemory measures what a decision costs at 1,000 running jobs of 50 users with five readings each: to copy what was
-// learned, and to learn from the next state.
-func BenchmarkMemory(b *testing.B) {
-	const jobs = 1000
-	s := must.Get(cluster.NewState(cluster.Uniform(125, 8), jobs))(b)
-	for i := range cluster.JobID(jobs) {
-		s.Submit(i, &cluster.JobSpec{
-			Name: fmt.Sprint("job ", i), User: fmt.Sprint("user ", i%50), Group: fmt.Sprint("group ", i%200), Workers: 1,
-			Request: amount(float64(1 + i%8)),
-		})
-		p, _ := s.BestFit(i, nil)
-		must.Do(b, s.Restore(i, p, []int32{int32(i % 8)}))
-	}
-	m := NewMemory()
-	step := func(n int) {
-		s.Advance(s.Now() + time.Minute)
-		for i := range cluster.JobID(jobs) {
-			at := s.Configuration(i)
-			at.CPUMilli = int32(1000 * (1 + (int(i)+n)%8))
-			s.AddReading(i, cluster.Reading{At: s.Now(), Speed: math.Sqrt(float64(at.CPUMilli)), Configuration: at})
-		}
-		m.Learn(&s.View, nil)
-	}
-	for n := range 5 {
-		step(n)
-	}
-	b.Run("copy", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			m.Copy()
-		}
-	})
-	b.Run("learn", func(b *testing.B) {
-		for n := 5; b.Loop(); n++ {
-			step(n)
-		}
-	})
-	b.Run("save", func(b *testing.B) {
-		for b.Loop() {
-			b.ReportMetric(float64(len(m.Save())), "bytes")
-		}
-	})
 }

@@ -251,28 +251,3 @@ func FuzzReadLog(f *testing.F) {
 		},
 	}, short, strings.Replace(short, `"jobs":2`, `"jobs":0`, 1), strings.Replace(short, `"name":"y"`, "\"name\":\"\u202ey\"", 1))
 }
-
-func BenchmarkLog(b *testing.B) {
-	l := read(b, short)
-	start, finish := l.Records[1], l.Records[3]
-	for range 100000 {
-		l.Records = append(l.Records, start, finish)
-	}
-	l.Records = append(l.Records[:4], l.Records[5:]...)
-	for i := range l.Records[2:] {
-		l.Records[2+i].At = 20e9
-	}
-	text := written(b, l)
-	b.Run("write", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		for b.Loop() {
-			written(b, l)
-		}
-	})
-	b.Run("read", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		for b.Loop() {
-			read(b, text)
-		}
-	})
-}

@@ -153,12 +153,3 @@ func TestParamsFile(t *testing.T) {
 		t.Error("generated no jobs")
 	}
 }
-
-func BenchmarkGenerate(b *testing.B) {
-	p := Default()
-	for b.Loop() {
-		if _, err := Generate(p, 10_000, 1); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

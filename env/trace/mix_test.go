@@ -368,19 +368,3 @@ mix.classes[2].models[1].weight +Inf, want above 0 and at most 1e9`
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
 }
-
-func BenchmarkMix(b *testing.B) {
-	w := must.Get(Generate(Default(), 50_000, 1))(b)
-	m, jobs := fullMix(), make([]Job, len(w.Jobs))
-	for b.Loop() {
-		copy(jobs, w.Jobs)
-		m.Apply(jobs, 1)
-	}
-}
-
-func BenchmarkProfiled(b *testing.B) {
-	w := must.Get(Generate(Default(), 50_000, 1))(b)
-	for b.Loop() {
-		must.Do(b, (Estimates{Kind: Profiled}).Apply(w.Jobs, nil))
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/physics/comm"
-	"github.com/clustergym/clustergym/internal/must"
 )
 
 const (
@@ -167,34 +166,6 @@ func TestValidate(t *testing.T) {
 				t.Errorf("got %v, want no error", c.err)
 			case c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)):
 				t.Errorf("got %v, want %q", c.err, c.want)
-			}
-		})
-	}
-}
-
-func BenchmarkAlpha(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		stages int
-		k, on  int32 // replicas per stage, servers
-	}{
-		{"1 stage of 8 on 1 server", 1, 8, 1},
-		{"4 stages of 4 on 2 servers", 4, 4, 2},
-		{"8 stages of 16 on 16 servers", 8, 16, 16},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			job := comm.Job{}
-			for range c.stages {
-				job.Stages = append(job.Stages, comm.Stage{Replicas: c.k, Compute: 0.1, Params: 10 * mb, Activations: mb})
-			}
-			gpus, workers := make([]int32, c.on), make([]int32, c.on)
-			for m := range gpus {
-				gpus[m], workers[m] = 8, int32(job.GPUs())/c.on
-			}
-			x := must.Get(comm.Ranks(nil, job, workers))(b)
-			b.ReportAllocs()
-			for b.Loop() {
-				comm.Alpha(job, x, links, gpus, nil)
 			}
 		})
 	}

@@ -139,29 +139,3 @@ func TestBestTriesHeavyEdges(t *testing.T) {
 	best := must.Get(comm.Best(job, 2, comm.Links{Intra: 10, NIC: 1}))(t)
 	near(t, best, 11) // both replicas of stage 2 on one server: 1 + 100/10; Ranks separates them: 1 + 100/0.5
 }
-
-func BenchmarkBest(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		stages int
-		k      int32
-	}{
-		{"1 stage of 8", 1, 8},
-		{"4 stages of 4", 4, 4},
-		{"8 stages of 32", 8, 32},
-		{"8 stages of 64", 8, 64},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			job := comm.Job{}
-			for range c.stages {
-				job.Stages = append(job.Stages, comm.Stage{Replicas: c.k, Compute: 0.1, Params: 10 * mb, Activations: mb})
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := comm.Best(job, 8, links); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

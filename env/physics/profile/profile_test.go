@@ -197,23 +197,3 @@ func TestNothingAllocates(t *testing.T) {
 		t.Errorf("%g allocations, sum %g", allocs, sum)
 	}
 }
-
-func BenchmarkLookup(b *testing.B) {
-	for b.Loop() {
-		Lookup("resnet50-64")
-	}
-}
-
-func BenchmarkCPUMem(b *testing.B) {
-	f := Lookup("resnet50-64")
-	for b.Loop() {
-		f.CPUMem(4, 100)
-	}
-}
-
-func BenchmarkThroughput(b *testing.B) {
-	f := Lookup("resnet50-64")
-	for b.Loop() {
-		f.Throughput(2, 8)
-	}
-}
