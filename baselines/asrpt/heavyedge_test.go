@@ -9,9 +9,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/comm"
-	"github.com/clustergym/clustergym/env/scenario"
-	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
@@ -269,52 +266,4 @@ func TestBeliefsAreTheNetwork(t *testing.T) {
 			t.Fatalf("speed %v, want %v", got, want)
 		}
 	})
-}
-
-// counter counts the mappings of a heavyEdge.
-type counter struct {
-	*heavyEdge
-	mapped, exact int
-}
-
-func (c *counter) Place(tx *cluster.Txn, id cluster.JobID) (bool, error) {
-	s := tx.View()
-	spec := s.Spec(id)
-	if chosen, fits := s.BestFit(id, nil); fits && len(chosen) > 1 && spec.Stages > 1 {
-		var a arranger
-		for _, p := range chosen {
-			a.workers, a.gpus = append(a.workers, p.Workers), append(a.gpus, s.Server(p.Server).GPUs)
-		}
-		c.mapped++
-		if a.order(c.beliefs.of(s, spec, spec.Workers).job, links) {
-			c.exact++
-		}
-	}
-	return c.heavyEdge.Place(tx, id)
-}
-
-// TestHowOftenHeavyEdgesCanBeSaid checks that of the gangs in stages that a generated workload of language models puts on
-// several of 32 servers, nearly all are mapped by heavy edges exactly.
-func TestHowOftenHeavyEdgesCanBeSaid(t *testing.T) {
-	const servers, gpus = 32, 8
-	classes := scenario.DefaultClasses()
-	mix := trace.Mix{Classes: classes[len(classes)-1:], Parallel: 1}
-	for _, load := range []float64{0.7, 1.2} {
-		params := must.Get(trace.Default().WithLoad(load, servers*gpus))(t)
-		w := must.Get(trace.Generate(params, 4000, 1))(t)
-		mix.Apply(w.Jobs, 1)
-		jobs := slices.DeleteFunc(w.Jobs, func(j trace.Job) bool { return j.Workers > servers*gpus })
-		for i := range jobs {
-			jobs[i].Estimate = jobs[i].Work
-		}
-		c := Default()
-		count := &counter{heavyEdge: newHeavyEdge()}
-		c.Predictor, c.Placer = told{1}, count
-		run(t, sim.Config{Cluster: cluster.Uniform(servers, gpus)}, jobs, New("a-srpt", c), 1)
-		share := float64(count.exact) / float64(count.mapped)
-		t.Logf("load %v: %d of %d exactly (%.1f %%)", load, count.exact, count.mapped, 100*share)
-		if count.mapped < 300 || share < 0.95 {
-			t.Error("want at least 95 % of at least 300")
-		}
-	}
 }

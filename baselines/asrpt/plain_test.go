@@ -237,8 +237,9 @@ func alphaOf(s *cluster.View, spec *cluster.JobSpec, p cluster.Placement) float6
 	return comm.Alpha(job, x, links, gpus, nil)
 }
 
-// TestSchedulerIsPlain checks that the scheduler decides according to its specification, with any options; with Tau 0 there is
-// no delay rule.
+// TestSchedulerIsPlain checks that the scheduler decides according to its specification, with any options (with Tau 0 there is
+// no delay rule), that every job ends that the empty cluster can hold, and that the same seed gives the same schedule after Reset
+// in mid-episode.
 func TestSchedulerIsPlain(t *testing.T) {
 	for range 20 { // to draw rare cases; a check is fast
 		rapid.Check(t, schedulerIsPlain)
@@ -259,6 +260,16 @@ func schedulerIsPlain(t *rapid.T) {
 		}
 		return c
 	}
-	got := timeline(run(t, cfg, jobs, New("a-srpt", with()), 1))
-	sameTimeline(t, "the scheduler", got, timeline(run(t, cfg, jobs, &plain{Config: with()}, 1)))
+	want := timeline(run(t, cfg, jobs, &plain{Config: with()}, 1))
+	p := New("a-srpt", with())
+	cut := cfg
+	cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
+	run(t, cut, jobs, p, 2)
+	for _, s := range []cluster.Scheduler{p, New("a-srpt", with())} {
+		l := run(t, cfg, jobs, s, 1)
+		if !l.Outcome.Terminated {
+			t.Fatalf("outcome %+v, want every job finished", l.Outcome)
+		}
+		sameTimeline(t, "the scheduler", timeline(l), want)
+	}
 }

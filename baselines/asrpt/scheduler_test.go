@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -108,44 +107,6 @@ func TestScheduler(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestForestPredicts checks that the scheduler works with a random forest, which learns.
-func TestForestPredicts(t *testing.T) {
-	var jobs []trace.Job
-	for i := range 60 {
-		jobs = append(jobs, whole(time.Duration(i)*time.Minute, time.Duration(1+i%3)*time.Minute, int32(1+i%3)))
-		jobs[i].User, jobs[i].Estimate = "ada", 0
-	}
-	config := Default()
-	config.Predictor = predict.NewForest(predict.DefaultForest())
-	p := New("a-srpt", config)
-	if l := run(t, sim.Config{Cluster: cluster.Uniform(2, 4)}, named(jobs...), p, 1); !l.Outcome.Terminated {
-		t.Fatalf("outcome %+v, want every job finished", l.Outcome)
-	}
-}
-
-// TestFinishesAllJobs checks, with any options, that every job ends that the empty cluster can hold, and that the same seed
-// gives the same schedule for a fresh scheduler and after Reset in mid-episode.
-func TestFinishesAllJobs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		cfg := drawConfig(t)
-		jobs := drawJobs(t, cfg.Cluster.GPUs(), 15)
-		if rapid.Bool().Draw(t, "hard") {
-			harden(t, &cfg, jobs)
-		}
-		options := drawOptions(t)
-		p := New("a-srpt", options())
-		cut := cfg
-		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
-		run(t, cut, jobs, p, 2)
-		l := run(t, cfg, jobs, p, 1)
-		if !l.Outcome.Terminated {
-			t.Fatalf("outcome %+v, want every job finished", l.Outcome)
-		}
-		sameTimeline(t, "after Reset", timeline(run(t, cfg, jobs, p, 1)), timeline(l))
-		sameTimeline(t, "anew", timeline(run(t, cfg, jobs, New("a-srpt", options()), 1)), timeline(l))
-	})
 }
 
 // TestTakesOver checks that the scheduler can take over a cluster from another scheduler, from a snapshot and in a fork, and

@@ -59,13 +59,6 @@ func slotted(jobs []release) (done []completion) {
 	return done
 }
 
-func total(done []completion) (sum time.Duration) {
-	for _, c := range done {
-		sum += c.At
-	}
-	return sum
-}
-
 func TestVirtual(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -125,58 +118,6 @@ func TestVirtualIsSRPT(t *testing.T) {
 			t.Fatalf("after Reset %v at %v", got, v.now)
 		}
 	})
-}
-
-// TestVirtualIsOptimal checks, by trying all, that no preemptive schedule of one machine has a smaller sum of completions.
-func TestVirtualIsOptimal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		jobs := drawReleases(t, 5, 8, 5, 1)
-		if got, want := total(completions(jobs)), bestSum(jobs); got != want {
-			t.Fatalf("completions of %v add up to %d, the least is %d", jobs, got, want)
-		}
-	})
-}
-
-// bestSum returns the least sum of completions of all preemptive schedules in unit slots.
-func bestSum(jobs []release) time.Duration {
-	type state struct {
-		now  time.Duration
-		left [5]time.Duration
-	}
-	known := map[state]time.Duration{}
-	var best func(s state) time.Duration
-	best = func(s state) time.Duration {
-		if sum, ok := known[s]; ok {
-			return sum
-		}
-		least, ran := time.Duration(math.MaxInt64), false
-		for i, j := range jobs {
-			if s.left[i] == 0 || j.at > s.now {
-				continue
-			}
-			ran = true
-			next := state{s.now + 1, s.left}
-			next.left[i]--
-			sum := best(next)
-			if next.left[i] == 0 {
-				sum += next.now
-			}
-			least = min(least, sum)
-		}
-		if !ran {
-			if s.left == ([5]time.Duration{}) {
-				return 0
-			}
-			least = best(state{s.now + 1, s.left})
-		}
-		known[s] = least
-		return least
-	}
-	var s state
-	for i, j := range jobs {
-		s.left[i] = j.work
-	}
-	return best(s)
 }
 
 // TestVirtualKeepsWhatAddPasses checks that completions during Add are not lost, and that a release in the past counts as now.
