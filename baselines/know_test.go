@@ -13,32 +13,6 @@ import (
 	"github.com/clustergym/clustergym/internal/must"
 )
 
-// TestKnowHidesEstimates checks that a policy with +know decides alike whatever the estimates are, also if there are none, and
-// that the estimates count again once it has decided.
-func TestKnowHidesEstimates(t *testing.T) {
-	for _, name := range []string{"sjf+know", "srsf+know:time=history", "srsf+menu+move+know", "las+know"} {
-		var want string
-		for i, estimate := range []func(j *job) time.Duration{
-			func(*job) time.Duration { return 0 },
-			func(j *job) time.Duration { return j.Work },
-			func(j *job) time.Duration { return time.Hour - j.Work },
-		} {
-			cfg, jobs := known()
-			for k := range jobs {
-				jobs[k].Estimate = estimate(&jobs[k])
-			}
-			s := must.Get(New(name))(t)
-			told := tells(t, cfg, jobs, s)
-			if i == 0 {
-				want = told
-			}
-			if told != want {
-				t.Errorf("%s: with estimates %d it decides\n%s, without\n%s", name, i, told, want)
-			}
-		}
-	}
-}
-
 // known returns an episode in which short jobs arrive after long ones.
 func known() (sim.Config, []job) {
 	cfg := sim.Config{Cluster: cluster.Uniform(2, 4), Restart: sim.Pause(time.Minute)}

@@ -79,23 +79,6 @@ func TestLASDoublesItsLevels(t *testing.T) {
 	}
 }
 
-// With one level as in Tiresias' §6, a job makes way for a later one when it has had 3,200 GPU-seconds, here twice as fast on two
-// GPUs, and the one submitted first goes first when both have sunk.
-func TestLASSingleLevel(t *testing.T) {
-	jobs := make([]job, 2)
-	for i, submit := range []time.Duration{0, 1000 * time.Second} {
-		jobs[i].Name, jobs[i].Submit, jobs[i].Work = fmt.Sprint(i), submit, 5000*time.Second
-		jobs[i].Workers, jobs[i].Request.GPUMilli = 2, cluster.WholeGPU
-	}
-	p := must.Get(New("las:levels=single:quantum=0"))(t)
-	got := events(run(t, sim.Config{Cluster: cluster.Uniform(1, 2)}, jobs, p, 1))
-	want := []string{"0s start 0", "26m40s preempt 0", "26m40s start 1", "53m20s preempt 1", "53m20s start 0", "1h50m0s finish 0",
-		"1h50m0s start 1", "2h46m40s finish 1", "2h46m40s end 0"}
-	if !slices.Equal(got, want) {
-		t.Errorf("schedule %q, want %q", got, want)
-	}
-}
-
 // Once las has seen a restart, it stops no job before the job has run for the quantum, so restarts never take more than their
 // part of the time, however long they are. Every job ends.
 func TestQuantumBoundsRestarts(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/elastic"
+	"github.com/clustergym/clustergym/baselines/loan"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -128,67 +129,8 @@ func (w *wild) Allocate(s *cluster.View, jobs []elastic.Job) {
 	}
 }
 
-// borrower borrows every server offered and returns those owed before the scheduler decides: first the servers whose return
-// stops the fewest jobs. With scale, elastic jobs give up workers there instead of being stopped, if they keep enough.
-type borrower struct {
-	cluster.Scheduler
-	scale bool
-}
-
-func (b borrower) Schedule(tx *cluster.Txn) error {
-	s, events := tx.View(), slices.Clone(tx.Events())
-	for owed, _ := s.Owed(); owed > 0; owed-- {
-		best, least := cluster.ServerID(-1), 0
-		for i := range s.Servers() {
-			v, stops := cluster.ServerID(i), 0
-			for _, id := range s.Residents(v) {
-				if !b.spares(s, id, v) {
-					stops++
-				}
-			}
-			if s.OnLoan(v) && (best < 0 || stops < least) {
-				best, least = v, stops
-			}
-		}
-		for _, id := range slices.Clone(s.Residents(best)) {
-			if b.spares(s, id, best) {
-				here := func(p cluster.Piece) bool { return p.Server == best }
-				if err := tx.Resize(id, slices.DeleteFunc(slices.Clone(s.Placement(id)), here)); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := tx.Preempt(id); err != nil {
-				return err
-			}
-			events = append(events, cluster.Event{Kind: cluster.Interrupted, Job: id})
-		}
-		if err := tx.Reclaim(best); err != nil {
-			return err
-		}
-	}
-	for i := range s.Servers() {
-		v := cluster.ServerID(i)
-		if s.Server(v).Pool == cluster.Inference && !s.OnLoan(v) && !s.Down(v) && s.Lent() < s.Offer() {
-			if err := tx.Loan(v); err != nil {
-				return err
-			}
-		}
-	}
-	tx.Tell(events)
-	return b.Scheduler.Schedule(tx)
-}
-
-// spares reports whether the job can do without its workers on a server.
-func (b borrower) spares(s *cluster.View, id cluster.JobID, v cluster.ServerID) bool {
-	left := int32(0)
-	for _, p := range s.Placement(id) {
-		if p.Server != v {
-			left += p.Workers
-		}
-	}
-	return b.scale && left >= s.Spec(id).Least()
-}
+// lending borrows every server offered and returns those owed before the scheduler decides.
+func lending(sched cluster.Scheduler) cluster.Scheduler { return loan.New(sched.Name(), sched, loan.Default()) }
 
 // guard returns an error if the scheduler does something that it promises not to do.
 type guard struct {
@@ -283,7 +225,7 @@ func TestLyraFinishesAllJobs(t *testing.T) {
 		cfg, jobs := drawEpisode(t)
 		c := drawConfig(t)
 		p := elastic.NewLyra()
-		sched := borrower{guard{elastic.New("lyra", p, c), c.Special && !c.Gather}, true}
+		sched := lending(guard{elastic.New("lyra", p, c), c.Special && !c.Gather})
 		cut := cfg
 		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
 		run(t, cut, jobs, sched, 1)
@@ -304,7 +246,7 @@ func TestSchedulerBearsAnyPolicy(t *testing.T) {
 		cfg, jobs := drawEpisode(t)
 		c := drawConfig(t)
 		sched := guard{elastic.New("wild", &wild{}, c), c.Special && !c.Gather}
-		run(t, cfg, jobs, borrower{sched, true}, rapid.Uint64().Draw(t, "seed"))
+		run(t, cfg, jobs, lending(sched), rapid.Uint64().Draw(t, "seed"))
 	})
 }
 
@@ -318,7 +260,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
 		ran := rapid.SampledFrom([]elastic.Policy{&wild{}, elastic.NewLyra()}).Draw(t, "who ran it")
 		s := must.Get(sim.New(cfg, jobs))(t)
-		must.Do(t, s.Run(t.Context(), borrower{elastic.New("ran", ran, c), true}, 1))
+		must.Do(t, s.Run(t.Context(), lending(elastic.New("ran", ran, c)), 1))
 		var text bytes.Buffer
 		must.Do(t, s.State().WriteSnapshot(&text))
 		decide := func(sched cluster.Scheduler, times int) string {

@@ -93,18 +93,6 @@ func TestRecoversKnownFunctions(t *testing.T) {
 	}
 }
 
-// TestFriedman checks that the forest explains most of what can be explained on unseen rows; noise of deviation 1 cannot.
-func TestFriedman(t *testing.T) {
-	rows, targets := friedman(rng.Stream(1, "train"), 5000)
-	f := train(t, rows, targets, Default())
-	rows, targets = friedman(rng.Stream(1, "test"), 2000)
-	got, mean := errorOf(f, rows, targets)
-	t.Logf("mean squared error %.2f of %.2f, of which noise is 1", got, mean)
-	if got > 4.5 {
-		t.Errorf("mean squared error %.2f, want at most 4.5", got)
-	}
-}
-
 // table is random training data with ties, with few enough values for a bin each.
 type table struct {
 	features int

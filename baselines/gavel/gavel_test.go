@@ -198,7 +198,6 @@ func TestGavelEndsEveryJob(t *testing.T) {
 	})
 }
 
-// TestGavelFromSnapshot checks that a scheduler can take over a running cluster: no snapshot makes it fail.
 // decisions counts how often a scheduler is asked.
 type decisions struct {
 	cluster.Scheduler
@@ -234,22 +233,6 @@ func TestJobsOfCenturiesEndSoon(t *testing.T) {
 			t.Errorf("jobs of %v, known %t: %d decisions, want %d to %d", c.work, c.known, count.n, c.min, c.max)
 		}
 	}
-}
-
-func TestGavelFromSnapshot(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		cfg, jobs := draw(t)
-		cfg.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "until")) * time.Second
-		for i := range jobs {
-			jobs[i].Name = fmt.Sprint(i)
-		}
-		s := must.Get(sim.New(cfg, jobs))(t)
-		must.Do(t, s.Run(t.Context(), New("gavel", Round), 1))
-		var text bytes.Buffer
-		must.Do(t, s.State().WriteSnapshot(&text))
-		state := must.Get(cluster.ReadSnapshot(&text))(t)
-		must.Do(t, New("gavel", Round).Schedule(state.Begin(state.Introduce())))
-	})
 }
 
 // TestTimeComesNearToShares checks that over many rounds jobs that never end get the GPU-time that the linear program assigns.

@@ -32,29 +32,6 @@ func read(t rapid.TB, text string) *sim.Log {
 	return l
 }
 
-// TestLogRoundTripAndReplay checks that writing a log, reading it back and replaying it give the same bytes each time.
-func TestLogRoundTripAndReplay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		cfg := drawConfig(t)
-		jobs := drawJobs(t, &cfg)
-		text := written(t, play(t, cfg, jobs, drawScheduler(t)(), rapid.Uint64().Draw(t, "seed")))
-		l := read(t, text)
-		if got, want := l.Config.Cluster.NoPreemption, cfg.Cluster.NoPreemption; got != want {
-			t.Fatalf("preemption forbidden: %v, want %v", got, want)
-		}
-		if again := written(t, l); again != text {
-			t.Fatalf("wrote\n%s\nthen\n%s", text, again)
-		}
-		replayed, err := sim.Replay(l)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if again := written(t, replayed); again != text {
-			t.Fatalf("wrote\n%s\nreplayed\n%s", text, again)
-		}
-	})
-}
-
 func drawFIFO(t rapid.TB) cluster.Scheduler {
 	t.Helper()
 	return must.Get(baselines.New("fifo"))(t)

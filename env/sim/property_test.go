@@ -39,6 +39,9 @@ func TestRandomEpisodes(t *testing.T) {
 			t.Fatalf("one run wrote\n%s\nthe next\n%s", text, again)
 		}
 		back := read(t, text)
+		if got, want := back.Config.Cluster.NoPreemption, e.Config.Cluster.NoPreemption; got != want {
+			t.Fatalf("preemption forbidden: %v, want %v", got, want)
+		}
 		if again := written(t, back); again != text {
 			t.Fatalf("wrote\n%s\nthen\n%s", text, again)
 		}
