@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
@@ -40,9 +41,6 @@ func mix(t *rapid.T, cfg *sim.Config, jobs []job) {
 
 // harden adds features of real clusters: GPU types, quotas, an inference pool, failures.
 func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
-	second := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	if rapid.Bool().Draw(t, "types") {
 		for i := range cfg.Cluster.Servers {
 			cfg.Cluster.Servers[i].GPUType = rapid.SampledFrom([]string{"V100", "T4"}).Draw(t, "type")
@@ -79,17 +77,8 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []job) {
 			jobs[i].Workers = int32(min(int64(jobs[i].Workers), cfg.Cluster.Capacity(&jobs[i].JobSpec)))
 		}
 	}
-	pool := rapid.IntRange(0, 2).Draw(t, "inference servers")
-	for range pool {
-		v := cfg.Cluster.Servers[0]
-		v.Pool = cluster.Inference
-		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
-	}
-	cfg.Grace = second("grace", 0, 3)
-	for at := time.Duration(0); rapid.IntRange(0, 4).Draw(t, "more demand") > 0; at += second("demand after", 1, 20) {
-		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Need: 500, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
-	}
-	breakDown(t, cfg)
+	simtest.Lend(t, cfg, 2)
+	simtest.Break(t, cfg)
 }
 
 // enrich adds what physics depends on: models, effective CPU and memory, GPUs that jobs may share, elastic jobs, pipelines.
@@ -130,20 +119,6 @@ func enrich(t *rapid.T, cfg *sim.Config, jobs []job) {
 				j.Stages = 2
 			}
 		}
-	}
-}
-
-// breakDown adds failures.
-func breakDown(t *rapid.T, cfg *sim.Config) {
-	second := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
-	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
-		from := at + second("fails after", 0, 20)
-		at = from + second("repaired after", 1, 20)
-		id := rapid.IntRange(0, len(cfg.Cluster.Servers)-1).Draw(t, "which")
-		gpu := rapid.Int32Range(-1, cfg.Cluster.Servers[id].GPUs-1).Draw(t, "GPU")
-		cfg.Outages = append(cfg.Outages, sim.Outage{From: from, To: at, Server: cluster.ServerID(id), GPU: gpu})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
@@ -30,7 +31,7 @@ func TestBaselinesWithoutPreemption(t *testing.T) {
 				if rapid.Bool().Draw(t, "rich") {
 					enrich(t, &cfg, jobs)
 				}
-				breakDown(t, &cfg)
+				simtest.Break(t, &cfg)
 				cfg.Cluster.NoPreemption = true
 				p := must.Get(tested().New(name))(t)
 				l := run(t, cfg, jobs, p, 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
@@ -31,9 +32,6 @@ func TestRestartsAreBounded(t *testing.T) {
 }
 
 func boundedRestarts(t *rapid.T, name string) {
-	seconds := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	cost := rapid.SampledFrom([]time.Duration{0, time.Minute, 30 * time.Minute, 5 * time.Hour}).Draw(t, "pause")
 	cfg := sim.Config{Cluster: cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), 4), Restart: sim.Pause(cost)}
 	if rapid.Bool().Draw(t, "slow on several servers") {
@@ -44,8 +42,8 @@ func boundedRestarts(t *rapid.T, name string) {
 	all := time.Duration(0)
 	for i := range jobs {
 		j := &jobs[i]
-		j.Name, j.Submit, j.Work = fmt.Sprint(i), seconds("submit", 0, 3000), seconds("work", 1, 20_000)
-		j.Estimate = seconds("estimate", 1, rapid.SampledFrom([]int{10, 20_000}).Draw(t, "longest estimate"))
+		j.Name, j.Submit, j.Work = fmt.Sprint(i), simtest.Seconds(t, "submit", 0, 3000), simtest.Seconds(t, "work", 1, 20_000)
+		j.Estimate = simtest.Seconds(t, "estimate", 1, rapid.SampledFrom([]int{10, 20_000}).Draw(t, "longest estimate"))
 		j.Request.GPUMilli, j.Workers = cluster.WholeGPU, int32(rapid.IntRange(1, 4*len(cfg.Cluster.Servers)).Draw(t, "workers"))
 		all += j.Work
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
@@ -30,7 +31,7 @@ func TestSRTFEqualsPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
 		jobs := drawJobs(t, cfg.Cluster.GPUs(), rapid.IntRange(1, 25).Draw(t, "jobs"))
-		breakDown(t, &cfg)
+		simtest.Break(t, &cfg)
 		fast := plainSRTF()
 		got, want := timeline(t, cfg, jobs, fast), timeline(t, cfg, jobs, newPlain())
 		if fast.planned {
@@ -60,17 +61,14 @@ func drawConfig(t *rapid.T) sim.Config {
 
 // drawJobs draws jobs of whole GPUs with many ties, half of them with wrong estimates.
 func drawJobs(t *rapid.T, gpus, n int) []trace.Job {
-	seconds := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	jobs := make([]trace.Job, n)
 	for i := range jobs {
 		j := &jobs[i]
 		j.Name, j.Request.GPUMilli = fmt.Sprint(i), cluster.WholeGPU
-		j.Submit, j.Work = seconds("submit", 0, 60), seconds("work", 1, 50)
+		j.Submit, j.Work = simtest.Seconds(t, "submit", 0, 60), simtest.Seconds(t, "work", 1, 50)
 		j.Estimate = j.Work
 		if rapid.Bool().Draw(t, "wrong") {
-			j.Estimate = seconds("estimate", 1, 50)
+			j.Estimate = simtest.Seconds(t, "estimate", 1, 50)
 		}
 		j.Workers = int32(rapid.IntRange(1, min(gpus, 6)).Draw(t, "workers"))
 	}

@@ -1,12 +1,12 @@
 package all
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
@@ -43,11 +43,5 @@ func schedule(t *testing.T, name string, sets ...string) string {
 	s := must.Get(e.New())(t)
 	p := must.Get(New(name))(t)
 	must.Do(t, s.Run(t.Context(), p, 1))
-	var b strings.Builder
-	log := s.Log()
-	for i := range log.Records {
-		r := &log.Records[i]
-		fmt.Fprintf(&b, "%v %v %d %v\n", r.At, r.Kind, r.Job, log.Placement(r))
-	}
-	return b.String()
+	return strings.Join(simtest.Lines(s.Log()), "\n")
 }

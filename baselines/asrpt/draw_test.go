@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
@@ -75,17 +76,14 @@ func drawConfig(t *rapid.T) sim.Config {
 
 // drawJobs draws jobs, half of them with wrong estimates. Some communicate, some have pipeline stages.
 func drawJobs(t *rapid.T, gpus, most int) []trace.Job {
-	seconds := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	jobs := make([]trace.Job, rapid.IntRange(0, most).Draw(t, "jobs"))
 	for i := range jobs {
 		j := &jobs[i]
 		j.Name, j.Request.GPUMilli = fmt.Sprint(i), cluster.WholeGPU
-		j.Submit, j.Work = seconds("submit", 0, 60), seconds("work", 1, 50)
+		j.Submit, j.Work = simtest.Seconds(t, "submit", 0, 60), simtest.Seconds(t, "work", 1, 50)
 		j.Estimate = j.Work
 		if rapid.Bool().Draw(t, "wrong") {
-			j.Estimate = seconds("estimate", 1, 50)
+			j.Estimate = simtest.Seconds(t, "estimate", 1, 50)
 		}
 		j.Workers = int32(rapid.IntRange(1, min(gpus, 6)).Draw(t, "workers"))
 		j.Model = rapid.SampledFrom(models).Draw(t, "model")
@@ -105,9 +103,6 @@ func drawJobs(t *rapid.T, gpus, most int) []trace.Job {
 // harden adds features of real clusters: small servers, shares, GPU types, quotas, tensor parallelism, an inference pool,
 // failures. Every job still fits the empty cluster.
 func harden(t *rapid.T, cfg *sim.Config, jobs []trace.Job) {
-	second := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	some := func(name string) bool { return rapid.Bool().Draw(t, name) }
 	if some("small servers") {
 		for i := range cfg.Cluster.Servers {
@@ -150,23 +145,8 @@ func harden(t *rapid.T, cfg *sim.Config, jobs []trace.Job) {
 			}
 		}
 	}
-	pool := rapid.IntRange(0, 2).Draw(t, "inference servers")
-	for i := range pool {
-		v := cfg.Cluster.Servers[0]
-		v.Name, v.Pool = fmt.Sprintf("inference-%d", i), cluster.Inference
-		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
-	}
-	cfg.Grace = second("grace", 0, 3)
-	for at := time.Duration(0); rapid.IntRange(0, 4).Draw(t, "more demand") > 0; at += second("demand after", 1, 20) {
-		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Need: 500, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
-	}
-	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
-		from := at + second("fails after", 0, 20)
-		at = from + second("repaired after", 1, 20)
-		id := rapid.IntRange(0, len(cfg.Cluster.Servers)-1).Draw(t, "which")
-		gpu := rapid.Int32Range(-1, cfg.Cluster.Servers[id].GPUs-1).Draw(t, "GPU")
-		cfg.Outages = append(cfg.Outages, sim.Outage{From: from, To: at, Server: cluster.ServerID(id), GPU: gpu})
-	}
+	simtest.Lend(t, cfg, 2)
+	simtest.Break(t, cfg)
 }
 
 // drawOptions draws options. The function returned gives them with a fresh predictor and placer at each call.
@@ -176,7 +156,7 @@ func drawOptions(t *rapid.T) func() Config {
 	c.Backfill = rapid.SampledFrom(Backfills()).Draw(t, "backfill")
 	c.Tau = rapid.SampledFrom([]float64{0, 0.5, 2}).Draw(t, "tau")
 	c.Theta = rapid.SampledFrom([]float64{1, 1.5, 5}).Draw(t, "theta")
-	c.Epsilon = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "epsilon")
+	c.Epsilon = rapid.SampledFrom([]float64{0, 0.1, 2}).Draw(t, "epsilon")
 	learns := rapid.Bool().Draw(t, "learns")
 	placer := rapid.IntRange(0, 2).Draw(t, "placer")
 	return func() Config {
@@ -200,16 +180,6 @@ func run(t rapid.TB, cfg sim.Config, jobs []trace.Job, sched cluster.Scheduler, 
 	s := must.Get(sim.New(cfg, jobs))(t)
 	must.Do(t, s.Run(context.Background(), sched, seed))
 	return s.Log()
-}
-
-// timeline returns all records except submissions, with placements.
-func timeline(l *sim.Log) (lines []string) {
-	for i := range l.Records {
-		if r := &l.Records[i]; r.Kind != sim.Submit {
-			lines = append(lines, fmt.Sprintf("%v %v %d %v", r.At, r.Kind, r.Job, l.Placement(r)))
-		}
-	}
-	return lines
 }
 
 func sameTimeline(t rapid.TB, what string, got, want []string) {

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"pgregory.net/rapid"
 )
 
@@ -260,7 +261,7 @@ func schedulerIsPlain(t *rapid.T) {
 		}
 		return c
 	}
-	want := timeline(run(t, cfg, jobs, &plain{Config: with()}, 1))
+	want := simtest.Lines(run(t, cfg, jobs, &plain{Config: with()}, 1))
 	p := New("a-srpt", with())
 	cut := cfg
 	cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second
@@ -270,6 +271,6 @@ func schedulerIsPlain(t *rapid.T) {
 		if !l.Outcome.Terminated {
 			t.Fatalf("outcome %+v, want every job finished", l.Outcome)
 		}
-		sameTimeline(t, "the scheduler", timeline(l), want)
+		sameTimeline(t, "the scheduler", simtest.Lines(l), want)
 	}
 }

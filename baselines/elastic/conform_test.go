@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -22,16 +23,12 @@ import (
 // drawEpisode draws a cluster with features of real ones (GPU types, quotas, little CPU and memory, failures, an inference pool)
 // and jobs that its training servers can hold, half of them elastic.
 func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
-	second := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	cfg := sim.Config{
 		Cluster: cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), rapid.IntRange(1, 5).Draw(t, "GPUs a server")),
 		Physics: rapid.SampledFrom([]physics.Model{
 			physics.Ideal(), physics.Compose(physics.InterServer{Penalty: 0.5}, physics.Sharing{Strength: 1}, physics.GPUType{}),
 		}).Draw(t, "physics"),
-		Restart: sim.Pause(second("overhead", 0, 5)),
-		Grace:   second("grace", 0, 3),
+		Restart: sim.Pause(simtest.Seconds(t, "overhead", 0, 5)),
 	}
 	c := &cfg.Cluster
 	types := rapid.Bool().Draw(t, "types")
@@ -51,25 +48,13 @@ func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 		jobs[i].Name = fmt.Sprint(i)
 	}
 	jobs = slices.DeleteFunc(jobs, func(j trace.Job) bool { return j.Workers == 0 }) // too large for any server
-	pool := rapid.IntRange(0, 3).Draw(t, "inference servers")
-	for range pool {
-		v := c.Servers[0]
-		v.Name = fmt.Sprint("inference-", len(c.Servers))
-		if v.Pool = cluster.Inference; types {
-			v.GPUType = "T4"
+	simtest.Lend(t, &cfg, 3)
+	for i := range c.Servers {
+		if types && c.Servers[i].Pool == cluster.Inference {
+			c.Servers[i].GPUType = "T4"
 		}
-		c.Servers = append(c.Servers, v)
 	}
-	for at := time.Duration(0); rapid.IntRange(0, 4).Draw(t, "more demand") > 0; at += second("demand after", 1, 20) {
-		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
-	}
-	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
-		from := at + second("fails after", 0, 20)
-		at = from + second("repaired after", 1, 20)
-		id := rapid.IntRange(0, len(c.Servers)-1).Draw(t, "which")
-		gpu := rapid.Int32Range(-1, c.Servers[id].GPUs-1).Draw(t, "GPU")
-		cfg.Outages = append(cfg.Outages, sim.Outage{From: from, To: at, Server: cluster.ServerID(id), GPU: gpu})
-	}
+	simtest.Break(t, &cfg)
 	return cfg, jobs
 }
 
@@ -130,7 +115,9 @@ func (w *wild) Allocate(s *cluster.View, jobs []elastic.Job) {
 }
 
 // lending borrows every server offered and returns those owed before the scheduler decides.
-func lending(sched cluster.Scheduler) cluster.Scheduler { return loan.New(sched.Name(), sched, loan.Default()) }
+func lending(sched cluster.Scheduler) cluster.Scheduler {
+	return loan.New(sched.Name(), sched, loan.Default())
+}
 
 // guard returns an error if the scheduler does something that it promises not to do.
 type guard struct {
@@ -210,12 +197,7 @@ func run(
 	t.Helper()
 	s := must.Get(sim.New(cfg, jobs))(t)
 	must.Do(t, s.Run(t.Context(), sched, seed))
-	l := s.Log()
-	for i := range l.Records {
-		r := &l.Records[i]
-		lines = append(lines, fmt.Sprintf("%v %v %d %v", r.At, r.Kind, r.Job, l.Placement(r)))
-	}
-	return lines, s.Outcome()
+	return simtest.Lines(s.Log()), s.Outcome()
 }
 
 // TestLyraFinishesAllJobs checks, with any options, that Lyra finishes every job that the cluster can hold, stops none, and

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/loan"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -126,54 +128,9 @@ func draw(t *rapid.T) (sim.Config, []trace.Job) {
 			jobs = append(jobs, j)
 		}
 	}
-	pool := rapid.IntRange(0, 2).Draw(t, "pool")
-	for range pool {
-		v := cfg.Cluster.Servers[0]
-		v.Name, v.Pool = fmt.Sprint(len(cfg.Cluster.Servers)), cluster.Inference
-		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
-	}
-	for at := time.Second; pool > 0 && rapid.Bool().Draw(t, "more demand"); at += time.Second + upTo("later", 20) {
-		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
-	}
-	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
-		o := sim.Outage{From: at + upTo("fails", 20)}
-		o.To = o.From + time.Second + upTo("out", 20)
-		o.Server = cluster.ServerID(rapid.IntRange(0, len(cfg.Cluster.Servers)-1).Draw(t, "which"))
-		o.GPU = rapid.Int32Range(-1, cfg.Cluster.Servers[o.Server].GPUs-1).Draw(t, "GPU")
-		at = o.To
-		cfg.Outages = append(cfg.Outages, o)
-	}
+	simtest.Lend(t, &cfg, 2)
+	simtest.Break(t, &cfg)
 	return cfg, jobs
-}
-
-// borrow borrows every server offered and returns those owed before the inner scheduler decides.
-type borrow struct{ cluster.Scheduler }
-
-func (b borrow) Schedule(tx *cluster.Txn) error {
-	s := tx.View()
-	events := slices.Clone(tx.Events())
-	for i := range s.Servers() {
-		id := cluster.ServerID(i)
-		owed, _ := s.Owed()
-		switch {
-		case s.OnLoan(id) && owed > 0:
-			for _, job := range slices.Clone(s.Residents(id)) {
-				if err := tx.Preempt(job); err != nil {
-					return err
-				}
-				events = append(events, cluster.Event{Kind: cluster.Interrupted, Job: job})
-			}
-			if err := tx.Reclaim(id); err != nil {
-				return err
-			}
-		case s.Server(id).Pool == cluster.Inference && !s.OnLoan(id) && !s.Down(id) && s.Lent() < s.Offer():
-			if err := tx.Loan(id); err != nil {
-				return err
-			}
-		}
-	}
-	tx.Tell(events)
-	return b.Scheduler.Schedule(tx)
 }
 
 // TestGavelEndsEveryJob checks, with any options, that every job ends that the cluster can hold, without an error. The same
@@ -183,7 +140,7 @@ func TestGavelEndsEveryJob(t *testing.T) {
 		cfg, jobs := draw(t)
 		p := New("gavel", time.Duration(rapid.SampledFrom([]int{1, 5, 30, 360}).Draw(t, "round"))*time.Second)
 		if rapid.Bool().Draw(t, "borrow") {
-			p = borrow{p}
+			p = loan.New("gavel+loan", p, loan.Default())
 		}
 		cut := cfg
 		cut.Horizon = time.Duration(rapid.IntRange(1, 90).Draw(t, "horizon")) * time.Second

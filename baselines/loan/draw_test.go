@@ -13,22 +13,18 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
-
-func seconds(t *rapid.T, name string, from, to int) time.Duration {
-	return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-}
 
 // drawEpisode draws a small cluster with an inference pool and the features of real clusters, and jobs that its training servers
 // can hold.
 func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 	cfg := sim.Config{
 		Cluster: cluster.Uniform(rapid.IntRange(1, 4).Draw(t, "servers"), rapid.IntRange(1, 4).Draw(t, "GPUs")),
-		Restart: sim.Pause(seconds(t, "overhead", 0, 5)),
-		Grace:   seconds(t, "grace", 0, 5),
+		Restart: sim.Pause(simtest.Seconds(t, "overhead", 0, 5)),
 	}
 	if rapid.Bool().Draw(t, "penalty between servers") {
 		cfg.Physics = physics.Compose(physics.InterServer{Penalty: 0.5})
@@ -48,29 +44,20 @@ func drawEpisode(t *rapid.T) (sim.Config, []trace.Job) {
 		cfg.Cluster.Quotas = []cluster.Quota{{Tenant: "a", GPUs: 1}, {Tenant: "b", GPUs: 3}}
 	}
 	jobs := drawJobs(t, &cfg)
-	pool := rapid.IntRange(0, 5).Draw(t, "inference servers")
-	for i := range pool {
-		v := cfg.Cluster.Servers[0]
-		v.Name, v.Pool, v.GPUs = fmt.Sprintf("inference-%d", i), cluster.Inference, rapid.Int32Range(1, 4).Draw(t, "GPUs")
-		cfg.Cluster.Servers = append(cfg.Cluster.Servers, v)
+	simtest.Lend(t, &cfg, 5)
+	for i := range cfg.Cluster.Servers {
+		if v := &cfg.Cluster.Servers[i]; v.Pool == cluster.Inference {
+			v.GPUs = rapid.Int32Range(1, 4).Draw(t, "GPUs")
+		}
 	}
-	for at := time.Duration(0); rapid.IntRange(0, 6).Draw(t, "more demand") > 0; at += seconds(t, "demand after", 1, 10) {
-		cfg.Demand = append(cfg.Demand, sim.Demand{At: at, Need: 500, Offer: int32(rapid.IntRange(0, pool).Draw(t, "offer"))})
-	}
-	for at := time.Duration(0); rapid.IntRange(0, 2).Draw(t, "more outages") > 0; {
-		from := at + seconds(t, "fails after", 0, 20)
-		at = from + seconds(t, "repaired after", 1, 20)
-		id := rapid.IntRange(0, len(cfg.Cluster.Servers)-1).Draw(t, "which")
-		gpu := rapid.Int32Range(-1, cfg.Cluster.Servers[id].GPUs-1).Draw(t, "GPU")
-		cfg.Outages = append(cfg.Outages, sim.Outage{From: from, To: at, Server: cluster.ServerID(id), GPU: gpu})
-	}
+	simtest.Break(t, &cfg)
 	return cfg, jobs
 }
 
 func drawJobs(t *rapid.T, cfg *sim.Config) (jobs []trace.Job) {
 	for i := range rapid.IntRange(0, 15).Draw(t, "jobs") {
-		j := trace.Job{Work: seconds(t, "work", 1, 40), JobSpec: cluster.JobSpec{
-			Name: fmt.Sprint(i), Submit: seconds(t, "submit", 0, 60), Estimate: seconds(t, "estimate", 1, 50),
+		j := trace.Job{Work: simtest.Seconds(t, "work", 1, 40), JobSpec: cluster.JobSpec{
+			Name: fmt.Sprint(i), Submit: simtest.Seconds(t, "submit", 0, 60), Estimate: simtest.Seconds(t, "estimate", 1, 50),
 			Tenant:  rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "tenant"),
 			Mixed:   rapid.Bool().Draw(t, "mixed"),
 			GPUType: rapid.SampledFrom([]string{"", "V100|T4", cfg.Cluster.Servers[0].GPUType}).Draw(t, "types"),

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/loan"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -98,7 +99,7 @@ func TestSchedulersThatBorrow(t *testing.T) {
 				seed := rapid.Uint64().Draw(t, "seed")
 				p := fresh()
 				cut := cfg
-				cut.Horizon = seconds(t, "horizon", 1, 90)
+				cut.Horizon = simtest.Seconds(t, "horizon", 1, 90)
 				play(t, cut, jobs, p, seed+1)
 				l := play(t, cfg, jobs, p, seed)
 				if !l.Outcome.Terminated {
@@ -123,7 +124,7 @@ func TestSchedulersThatBorrow(t *testing.T) {
 func TestTakesOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, jobs := drawEpisode(t)
-		cfg.Horizon = seconds(t, "until", 1, 60)
+		cfg.Horizon = simtest.Seconds(t, "until", 1, 60)
 		s := must.Get(sim.New(cfg, jobs))(t)
 		must.Do(t, s.Run(t.Context(), loan.New("before", grower{}, loan.Default()), 1))
 		var text bytes.Buffer

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
@@ -16,19 +17,16 @@ import (
 // those seen and come within the given time, and the simulator accepts it.
 func TestFuturesMayBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		second := func(name string, from, to int) time.Duration {
-			return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-		}
 		n := rapid.IntRange(1, 60).Draw(t, "jobs")
 		s := must.Get(cluster.NewState(cluster.Uniform(2, 4), n))(t)
 		var p past
 		names := map[string]bool{}
 		for i := range n {
-			s.Advance(s.Now() + second("after", 0, 20))
+			s.Advance(s.Now() + simtest.Seconds(t, "after", 0, 20))
 			id := cluster.JobID(i)
 			spec := &cluster.JobSpec{
 				Name: fmt.Sprint(i), User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Submit: s.Now(),
-				Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: second("estimate", 0, 30),
+				Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: simtest.Seconds(t, "estimate", 0, 30),
 			}
 			names[spec.Name] = true
 			s.Submit(id, spec)
@@ -44,7 +42,7 @@ func TestFuturesMayBe(t *testing.T) {
 				p.note(&s.View, cluster.Event{Kind: cluster.Finished, Job: id})
 			}
 		}
-		ahead, seed := second("ahead", 0, 300), rapid.Uint64().Draw(t, "seed")
+		ahead, seed := simtest.Seconds(t, "ahead", 0, 300), rapid.Uint64().Draw(t, "seed")
 		f := p.draw(&s.View, ahead, rand.New(rand.NewPCG(seed, 1)))
 		for _, ids := range [][]cluster.JobID{s.Running(), s.Pending()} {
 			for _, id := range ids {

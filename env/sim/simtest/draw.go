@@ -15,9 +15,6 @@ import (
 // Draw draws an episode on a small cluster that is short of GPUs. Some episodes have several GPU types, quotas, servers to borrow
 // or failures. Some jobs are elastic, share GPUs or have wrong estimates. Every estimate and work is at least a second.
 func Draw(t *rapid.T) *sim.Episode {
-	seconds := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
 	yes := func(name string) bool { return rapid.IntRange(0, 2).Draw(t, name) == 0 }
 	e := &sim.Episode{}
 	e.Config.Cluster = cluster.Uniform(rapid.IntRange(1, 3).Draw(t, "servers"), rapid.IntRange(2, 4).Draw(t, "GPUs"))
@@ -27,7 +24,7 @@ func Draw(t *rapid.T) *sim.Episode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Config.Physics, e.Config.Restart = model, sim.Pause(seconds("pause", 0, 60))
+	e.Config.Physics, e.Config.Restart = model, sim.Pause(Seconds(t, "pause", 0, 60))
 	types := yes("types")
 	if types {
 		for i := range e.Config.Cluster.Servers {
@@ -39,15 +36,15 @@ func Draw(t *rapid.T) *sim.Episode {
 	}
 	submit := time.Duration(0)
 	for i := range rapid.SampledFrom([]int{2, 4, 7, 10, 14}).Draw(t, "jobs") {
-		submit += seconds("after", 0, rapid.SampledFrom([]int{20, 600}).Draw(t, "at most"))
-		work := seconds("work", 1, rapid.SampledFrom([]int{100, 3000, 20_000}).Draw(t, "longest"))
+		submit += Seconds(t, "after", 0, rapid.SampledFrom([]int{20, 600}).Draw(t, "at most"))
+		work := Seconds(t, "work", 1, rapid.SampledFrom([]int{100, 3000, 20_000}).Draw(t, "longest"))
 		j := trace.Job{Work: work, JobSpec: cluster.JobSpec{
 			Name: fmt.Sprint(i), User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"), Submit: submit,
 			Model:   rapid.SampledFrom([]string{"", "resnet50", "bert"}).Draw(t, "model"),
 			Request: cluster.Amount{GPUMilli: cluster.WholeGPU},
 		}}
 		if j.Estimate = j.Work; yes("wrong") {
-			j.Estimate = seconds("estimate", 1, 5000)
+			j.Estimate = Seconds(t, "estimate", 1, 5000)
 		}
 		if types {
 			j.GPUType = rapid.SampledFrom([]string{"", "", "V100|T4", e.Config.Cluster.Servers[0].GPUType}).Draw(t, "type")
@@ -69,15 +66,15 @@ func Draw(t *rapid.T) *sim.Episode {
 	if yes("pool") {
 		lent := e.Config.Cluster.Servers[0]
 		lent.Pool = cluster.Inference
-		e.Config.Cluster.Servers, e.Config.Grace = append(e.Config.Cluster.Servers, lent), seconds("grace", 0, 60)
+		e.Config.Cluster.Servers, e.Config.Grace = append(e.Config.Cluster.Servers, lent), Seconds(t, "grace", 0, 60)
 		for i := range 4 {
 			at := time.Duration(i) * 20 * time.Minute
 			e.Config.Demand = append(e.Config.Demand, sim.Demand{At: at, Need: 500, Offer: int32(rapid.IntRange(0, 1).Draw(t, "offer"))})
 		}
 	}
 	if yes("outage") {
-		from := seconds("fails", 0, 3000)
-		to := from + seconds("out for", 1, 3000)
+		from := Seconds(t, "fails", 0, 3000)
+		to := from + Seconds(t, "out for", 1, 3000)
 		e.Config.Outages = []sim.Outage{{From: from, To: to, GPU: rapid.Int32Range(-1, 1).Draw(t, "GPU")}}
 	}
 	return e

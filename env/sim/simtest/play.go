@@ -93,3 +93,13 @@ func Portray(s *cluster.View) string {
 	}
 	return b.String()
 }
+
+// Lines returns the records of a log as lines, with placements and without submissions.
+func Lines(l *sim.Log) (lines []string) {
+	for i := range l.Records {
+		if r := &l.Records[i]; r.Kind != sim.Submit {
+			lines = append(lines, fmt.Sprintf("%v %v %d %v", r.At, r.Kind, r.Job, l.Placement(r)))
+		}
+	}
+	return lines
+}
