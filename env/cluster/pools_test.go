@@ -102,59 +102,6 @@ func troubled(t *testing.T) *State {
 	return s
 }
 
-func TestFailures(t *testing.T) {
-	type fault struct {
-		server ServerID
-		gpu    int32
-		repair bool
-	}
-	for _, c := range []struct {
-		name    string
-		faults  []fault
-		stopped []JobID
-		free    int64
-	}{
-		{"a GPU interrupts the job that uses it", []fault{{0, 1, false}}, []JobID{0}, 3 + 2 - 1 + 1 - 1},
-		{"a job in two pieces loses both", []fault{{0, 2, false}}, []JobID{1}, 3 + 2 - 1},
-		{"a GPU that nobody uses interrupts nobody", []fault{{0, 3, false}}, nil, 3 - 1},
-		{"a server interrupts all jobs on it", []fault{{0, -1, false}}, []JobID{0, 1}, 3},
-		{"a second failure of a GPU changes nothing", []fault{{0, 1, false}, {0, 1, false}}, []JobID{0}, 4},
-		{"nor does one of a server", []fault{{1, -1, false}, {1, -1, false}}, []JobID{1, 2}, 2},
-		{"nor the repair of what is in order", []fault{{0, 1, true}, {1, -1, true}}, nil, 3},
-		{"a repaired GPU is free", []fault{{0, 1, false}, {0, 1, true}}, []JobID{0}, 5},
-		{"a repaired server is", []fault{{0, -1, false}, {0, -1, true}}, []JobID{0, 1}, 7},
-		{"but for its GPUs out of order", []fault{{0, 1, false}, {0, -1, false}, {0, -1, true}}, []JobID{0, 1}, 6},
-		{"also for one that failed while it was down", []fault{{0, -1, false}, {0, 1, false}, {0, -1, true}}, []JobID{0, 1}, 6},
-		{"a GPU repaired while its server is down waits for it", []fault{{0, 1, false}, {0, -1, false}, {0, 1, true}}, []JobID{0, 1}, 3},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := troubled(t)
-			var stopped []JobID
-			for _, f := range c.faults {
-				if f.repair {
-					s.Repair(f.server, f.gpu)
-				} else {
-					stopped = s.Fail(f.server, f.gpu, stopped)
-				}
-				conserve(t, s)
-			}
-			if !slices.Equal(stopped, c.stopped) || s.FreeTotal() != c.free {
-				t.Errorf("jobs %v stopped, %d GPUs free; want %v, %d", stopped, s.FreeTotal(), c.stopped, c.free)
-			}
-			for id := range JobID(3) {
-				phase := Running
-				if slices.Contains(c.stopped, id) {
-					phase = Pending
-				}
-				if s.Phase(id) != phase || s.Progress(id) != time.Minute || s.Starts(id) != 1 {
-					t.Errorf("job %d is %v with %v done after %d starts, want %v with 1m0s after 1",
-						id, s.Phase(id), s.Progress(id), s.Starts(id), phase)
-				}
-			}
-		})
-	}
-}
-
 // TestInterruptedJobGoesOn checks that an interrupted job waits with the progress that the driver sets, and continues from there.
 func TestInterruptedJobGoesOn(t *testing.T) {
 	s := troubled(t)
@@ -177,21 +124,4 @@ func TestInterruptedJobGoesOn(t *testing.T) {
 	if s.Progress(0) != 100*time.Second || s.Starts(0) != 2 {
 		t.Errorf("progress %v after %d starts, want 1m40s after 2", s.Progress(0), s.Starts(0))
 	}
-}
-
-// TestSeize checks that the inference pool gets a server back at once and that all jobs on it are interrupted.
-func TestSeize(t *testing.T) {
-	s := with(t, lendable(), JobSpec{Workers: 3, Request: wholeGPU}, JobSpec{Workers: 1, Request: wholeGPU})
-	tx := s.Begin(nil)
-	must.Do(t, errors.Join(tx.Loan(3), tx.Place(0, Placement{{0, 2, wholeGPU}, {3, 1, wholeGPU}})))
-	tx.End()
-	place(t, s, 1, Placement{{1, 1, wholeGPU}})
-	s.SetOffer(0, time.Hour)
-	if owed, by := s.Owed(); owed != 1 || by != time.Hour {
-		t.Errorf("%d owed by %v, want 1 by 1h0m0s", owed, by)
-	}
-	if got := s.Seize(3, nil); !slices.Equal(got, []JobID{0}) || s.Open(3) || s.Lent() != 0 || s.FreeTotal() != 3 {
-		t.Errorf("stopped %v, %d lent, %d GPUs free; want job 0, 0, 3", got, s.Lent(), s.FreeTotal())
-	}
-	conserve(t, s)
 }
