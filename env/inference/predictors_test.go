@@ -70,68 +70,6 @@ func TestPredictors(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// replay is a predictor that repeats the stored predictions of another one, so that it need not be asked again for each target.
-type replay struct {
-	name string
-	said []float64
-	next int
-}
-
-func (p *replay) Name() string     { return p.name }
-func (p *replay) Reset()           { p.next = 0 }
-func (p *replay) Observe(float64)  { p.next++ }
-func (p *replay) Predict() float64 { return p.said[min(p.next, len(p.said)-1)] }
-
-// TestMargins prints the loans and the unserved demand for several targets, over twenty random splits of the ten-minute bins. It
-// checks that the target in use keeps the limit of 0.1 % in nine of ten splits.
-func TestMargins(t *testing.T) {
-	const splits = 20
-	var table strings.Builder
-	table.WriteString("| series | predictor | target | margin | lent | unserved | worst split | splits above 0.1 % |\n")
-	table.WriteString("|---|---|---|---|---|---|---|---|\n")
-	for _, name := range []string{"m-large", "m-small"} {
-		rates := serveGen(t, "language_"+name)
-		usages := make([]inference.Series, splits)
-		for seed := range usages {
-			usages[seed] = usage(t, rates, uint64(seed))
-		}
-		fitted := make([][]inference.Predictor, splits)
-		for seed, u := range usages {
-			for _, p := range shipped(t, u) {
-				if p.Name() != "oracle" && p.Name() != "ewma" {
-					fitted[seed] = append(fitted[seed], &replay{name: p.Name(), said: inference.Forecast(p, u.Values)})
-				}
-			}
-		}
-		for i, p := range fitted[0] {
-			for _, target := range []float64{1, 0.001, 0.0003, inference.CalibrationTarget, 0} {
-				var margins, lent, unserved, worst float64
-				above := 0
-				for seed, u := range usages {
-					p := fitted[seed][i]
-					m := must.Get(inference.Calibrate(u.Slice(0, train), p, inference.DefaultHeadroom, target, perDay))(t)
-					o := outcome(t, u, p, inference.Pool{Servers: servers, Headroom: inference.DefaultHeadroom, Margin: m})
-					margins, lent, unserved = margins+m/splits, lent+o.Lent/splits, unserved+o.Unserved/splits
-					worst = max(worst, o.Unserved)
-					if o.Unserved > bar {
-						above++
-					}
-				}
-				of := fmt.Sprintf("%.2f %%", 100*target)
-				if target == 1 {
-					of = "no margin"
-				}
-				fmt.Fprintf(&table, "| %s | %s | %s | %.2f | %.0f | %.3f %% | %.3f %% | %d of %d |\n",
-					name, p.Name(), of, margins, lent, 100*unserved, 100*worst, above, splits)
-				if target == inference.CalibrationTarget && above > splits/10 {
-					t.Errorf("%s: %s leaves more than 0.1 %% unserved in %d of %d splits", name, p.Name(), above, splits)
-				}
-			}
-		}
-	}
-	t.Log("\n" + table.String())
-}
-
 func outcome(t *testing.T, u inference.Series, p inference.Predictor, pool inference.Pool) inference.Outcome {
 	t.Helper()
 	points := must.Get(inference.Plan(u, p, pool))(t)

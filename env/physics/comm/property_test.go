@@ -1,7 +1,6 @@
 package comm_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -18,90 +17,6 @@ func TestAlphaAddsUpPairs(t *testing.T) {
 		all := replicas(job, x)
 		near(t, comm.Alpha(job, x, links, gpus, nic), refAlpha(job, all, links, gpus, nic))
 		near(t, comm.Cut(job, x), refCut(job, all))
-	})
-}
-
-// TestServerOrderDoesNotMatter checks that the order of servers does not change Alpha and Cut.
-func TestServerOrderDoesNotMatter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		job, links := drawJob(t, false), drawLinks(t)
-		x, gpus, nic := drawMapping(t, job)
-		servers := len(gpus)
-		order := rapid.Permutation(slices.Collect(func(yield func(int) bool) {
-			for m := range servers {
-				if !yield(m) {
-					return
-				}
-			}
-		})).Draw(t, "order")
-		y, gpus2, nic2 := make(comm.Mapping, len(x)), make([]int32, servers), slices.Clone(nic)
-		for to, from := range order {
-			gpus2[to] = gpus[from]
-			if nic != nil {
-				nic2[to] = nic[from]
-			}
-			for s := range job.Stages {
-				y[s*servers+to] = x[s*servers+from]
-			}
-		}
-		if a, b := comm.Alpha(job, x, links, gpus, nic), comm.Alpha(job, y, links, gpus2, nic2); a != b {
-			t.Errorf("alpha %v, in another order %v", a, b)
-		}
-		if a, b := comm.Cut(job, x), comm.Cut(job, y); a != b {
-			t.Errorf("cut %v, in another order %v", a, b)
-		}
-	})
-}
-
-// TestAlphaGrowsWithWhatItMoves checks that communication only adds to compute time, and that a slower NIC never makes an
-// iteration faster.
-func TestAlphaGrowsWithWhatItMoves(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		job, links := drawJob(t, false), drawLinks(t)
-		x, gpus, nic := drawMapping(t, job)
-		alpha := comm.Alpha(job, x, links, gpus, nic)
-		for s, stage := range job.Stages {
-			if alpha < stage.Compute {
-				t.Errorf("alpha %v, below the compute %v of stage %d", alpha, stage.Compute, s)
-			}
-		}
-		if nic == nil {
-			nic = slices.Repeat([]float64{1}, len(gpus))
-			if got := comm.Alpha(job, x, links, gpus, nic); got != alpha {
-				t.Errorf("alpha %v with multipliers of 1, %v without", got, alpha)
-			}
-		}
-		m := rapid.IntRange(0, len(gpus)-1).Draw(t, "slower")
-		nic[m] *= rapid.Float64Range(0.01, 1).Draw(t, "by")
-		if slower := comm.Alpha(job, x, links, gpus, nic); slower < alpha {
-			t.Errorf("alpha %v, %v with a slower NIC", alpha, slower)
-		}
-	})
-}
-
-// TestOneServer checks that a job on one server does not depend on NICs, has no cut, and is at least as fast as under any other
-// mapping.
-func TestOneServer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		job, links := drawJob(t, false), drawLinks(t)
-		x, gpus, nic := drawMapping(t, job)
-		var one comm.Mapping
-		for _, stage := range job.Stages {
-			one = append(one, stage.Replicas)
-		}
-		size := int32(job.GPUs())
-		alpha := comm.Alpha(job, one, links, []int32{size}, nil)
-		other := links
-		other.NIC *= rapid.Float64Range(1e-3, 1e3).Draw(t, "other NIC")
-		if got := comm.Alpha(job, one, other, []int32{2 * size}, []float64{0.5}); got != alpha {
-			t.Errorf("alpha %v, with other NICs %v", alpha, got)
-		}
-		if cut := comm.Cut(job, one); cut != 0 {
-			t.Errorf("cut %v on one server", cut)
-		}
-		if got := comm.Alpha(job, x, links, gpus, nic); got < alpha*(1-1e-9) {
-			t.Errorf("alpha %v on one server, %v under another mapping", alpha, got)
-		}
 	})
 }
 
@@ -162,39 +77,6 @@ func TestHeavyEdgeFollowsItsSteps(t *testing.T) {
 			t.Errorf("got %v, want %v", x, want)
 		}
 	})
-}
-
-// TestHeavyEdgeBeatsChance checks that HeavyEdge cuts fewer bytes than random mappings on average.
-func TestHeavyEdgeBeatsChance(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	heavy, random := 0., 0.
-	for range 200 {
-		job := comm.Job{}
-		for range 1 + rng.IntN(4) {
-			job.Stages = append(job.Stages, comm.Stage{
-				Replicas: 1 + rng.Int32N(5), Compute: 1, Params: rng.Float64(), Activations: rng.Float64(),
-			})
-		}
-		gpus := int32(job.GPUs())
-		free := []int32{gpus / 2, gpus - gpus/2}
-		x := must.Get(comm.HeavyEdge(nil, job, free))(t)
-		heavy += comm.Cut(job, x)
-		clear(x)
-		for s, stage := range job.Stages {
-			for range stage.Replicas {
-				m := 0
-				if rng.Int32N(free[0]+free[1]) >= free[0] {
-					m = 1
-				}
-				free[m]--
-				x[s*2+m]++
-			}
-		}
-		random += comm.Cut(job, x)
-	}
-	if heavy > 0.8*random {
-		t.Errorf("cuts of %v in all, random ones of %v", heavy, random)
-	}
 }
 
 // TestWorstBoundsAllMappings checks that no mapping to servers of equal size is slower than Worst, not
