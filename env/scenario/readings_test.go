@@ -5,43 +5,65 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
-func TestReadingsFollowSeedAndWindowAlone(t *testing.T) {
-	const interval = "readings.interval=5m"
-	none := builtinSource(t, "embedded-physics-v1", "window.warm=50")
-	some := builtinSource(t, "embedded-physics-v1", "window.warm=50", interval)
-	a, b := episode(t, none, Test, 1, 5), episode(t, some, Test, 1, 5)
-	other, window := episode(t, some, Test, 1, 6), episode(t, some, Test, 2, 5)
-	got := b.Config.Readings
-	if got.Interval != 5*time.Minute || got.Noise != 0.05 || got == other.Config.Readings || got == window.Config.Readings {
-		t.Errorf("%+v, with another seed %+v, in another window %+v: want 5m, 0.05 and three seeds", got, other.Config.Readings,
-			window.Config.Readings)
+// TestNoiseFollowsSeedAndWindowAlone checks of readings and of errors of profiles that their seeds follow from the episode's seed and
+// its window, that they change nothing else, and that a scenario with neither is the one without these keys.
+func TestNoiseFollowsSeedAndWindowAlone(t *testing.T) {
+	readings := func(cfg *sim.Config) (any, any) {
+		got := cfg.Readings
+		cfg.Readings = sim.Readings{}
+		return got, sim.Readings{Interval: got.Interval, Noise: got.Noise}
 	}
-	if again := episode(t, some, Test, 1, 5); bytesOf(&again) != bytesOf(&b) {
-		t.Error("the same case came out otherwise")
+	errors := func(cfg *sim.Config) (any, any) {
+		got := cfg.Misprofile
+		cfg.Misprofile = physics.Misprofile{}
+		return got, physics.Misprofile{Within: got.Within}
 	}
-	if a.Config.Readings != (sim.Readings{}) {
-		t.Errorf("by default %+v, want none", a.Config.Readings)
-	}
-	b.Config.Readings = sim.Readings{}
-	if bytesOf(&a) != bytesOf(&b) {
-		t.Error("readings changed more than readings")
-	}
-	if d := digestOf(t, none); d == digestOf(t, some) {
-		t.Errorf("with and without readings the digest is %s", d)
-	}
-	zero := builtinSource(t, "embedded-physics-v1", "window.warm=50", "readings.interval=0s")
-	if digestOf(t, zero) != digestOf(t, none) {
-		t.Error("an interval of 0 is another scenario, want the same")
-	}
-	for _, bad := range []string{"interval=-1s", "interval=1ms"} {
-		if _, err := Load("embedded-physics-v1", "readings."+bad); err == nil || !strings.Contains(err.Error(), "readings.interval") {
-			t.Errorf("readings.%s: error %v, want one about readings.interval", bad, err)
+	for _, c := range []struct {
+		key, set, zero string
+		bad            []string
+		take           func(*sim.Config) (all, seedless any) // and resets it
+		want           any
+	}{
+		{"readings.interval", "5m", "0s", []string{"-1s", "1ms"}, readings, sim.Readings{Interval: 5 * time.Minute, Noise: 0.05}},
+		{"profile_error", "0.3", "0", []string{"-0.1", "11", ".nan"}, errors, physics.Misprofile{Within: 0.3}},
+	} {
+		open := func(sets ...string) *Source {
+			return builtinSource(t, "embedded-physics-v1", append(sets, "window.warm=50")...)
+		}
+		none, some, zero := open(), open(c.key+"="+c.set), open(c.key+"="+c.zero)
+		a, b, again := episode(t, none, Test, 1, 5), episode(t, some, Test, 1, 5), episode(t, some, Test, 1, 5)
+		if bytesOf(&again) != bytesOf(&b) {
+			t.Errorf("%s: the same case came out otherwise", c.key)
+		}
+		other, window := episode(t, some, Test, 1, 6), episode(t, some, Test, 2, 5)
+		got, seedless := c.take(&b.Config)
+		seeded, _ := c.take(&other.Config)
+		elsewhere, _ := c.take(&window.Config)
+		if seedless != c.want || got == seeded || got == elsewhere {
+			t.Errorf("%s: %+v, with another seed %+v, in another window %+v: want %+v and three seeds", c.key, got, seeded, elsewhere, c.want)
+		}
+		if bytesOf(&a) != bytesOf(&b) {
+			t.Errorf("%s changed more than it says", c.key)
+		}
+		if d := digestOf(t, none); d == digestOf(t, some) || d != digestOf(t, zero) {
+			t.Errorf("%s: want another digest, and with %s the same", c.key, c.zero)
+		}
+		for _, bad := range c.bad {
+			if _, err := Load("embedded-physics-v1", c.key+"="+bad); err == nil || !strings.Contains(err.Error(), c.key) {
+				t.Errorf("%s=%s: error %v, want one about the key", c.key, bad, err)
+			}
 		}
 	}
+}
+
+func digestOf(t *testing.T, s *Source) string {
+	t.Helper()
+	return must.Get(s.Digest())(t)
 }
 
 // TestWarmWindowsBeginWithReadings checks that jobs that already run when a window begins have been measured if they have run for
