@@ -132,14 +132,17 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 	s.SetProfile(model)
 	tx := s.Begin(nil)
 	list := candidatesIn(s, rand.New(rand.NewPCG(1, 4)), 8)
-	for _, list := range [][]candidates.Candidate{nil, list} {
-		e, o := &observe.Standard{Window: 16}, &observe.Observation{}
-		run := func() {
-			must.Do(t, e.Encode(tx, list, o))
+	for _, e := range []*observe.Standard{{Window: 16}, {Window: 16, Uncertainty: true}} {
+		if e.Uncertainty {
+			newBeliever().show(s)
 		}
-		run()
-		if n := testing.AllocsPerRun(100, run); n != 0 {
-			t.Errorf("%v allocations with %d candidates", n, len(list))
+		for _, list := range [][]candidates.Candidate{nil, list} {
+			var o observe.Observation
+			run := func() { must.Do(t, e.Encode(tx, list, &o)) }
+			run()
+			if n := testing.AllocsPerRun(100, run); n != 0 {
+				t.Errorf("%v allocations with %d candidates, uncertainty %v", n, len(list), e.Uncertainty)
+			}
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/observe"
-	"github.com/clustergym/clustergym/internal/must"
 )
 
 // believer learns from an episode, and makes states show what it believes.
@@ -44,16 +43,19 @@ func hide(s *cluster.State) {
 	s.Txn().Expect(nil)
 }
 
-// TestUncertainFeaturesTellDifferentThings checks the features of the uncertain encoder over random episodes, mostly with beliefs,
-// like TestFeaturesTellDifferentThings. It also checks that its other features are those of the standard encoder, and that a copy of
-// the state, as a fork has it, shows the same.
-func TestUncertainFeaturesTellDifferentThings(t *testing.T) {
+// TestFeaturesTellDifferentThings checks that, over random episodes, mostly with beliefs, every feature of the uncertain encoder varies
+// within its range and none is a linear function of another. It also checks that its other features are those of the standard
+// encoder, and that an encoder that has seen these episodes, a fresh one and a copy of the state, as a fork has it, show the same.
+func TestFeaturesTellDifferentThings(t *testing.T) {
 	plain, e := &observe.Standard{Window: 12}, &observe.Standard{Window: 12, Uncertainty: true}
 	few, spec := plain.Spec(), e.Spec()
-	groups := []*moments{newMoments("server", spec.Server), newMoments("job", spec.Job), newMoments("candidate", spec.Candidate)}
+	groups := []*moments{
+		newMoments("server", spec.Server), newMoments("job", spec.Job), newMoments("candidate", spec.Candidate),
+		newMoments("global", spec.Global),
+	}
 	var a, b, forked observe.Observation
 	steps := 0
-	for seed := range uint64(2) {
+	for seed := range uint64(4) {
 		draw, mind := rand.New(rand.NewPCG(seed, 3)), newBeliever()
 		var fork cluster.State
 		walk(t, seed, func(s *cluster.State) {
@@ -64,7 +66,7 @@ func TestUncertainFeaturesTellDifferentThings(t *testing.T) {
 			}
 			see(t, plain, s, list, &a)
 			see(t, e, s, list, &b)
-			for i, rows := range [][]float32{b.Servers, b.Jobs, b.Candidates} {
+			for i, rows := range [][]float32{b.Servers, b.Jobs, b.Candidates, b.Global} {
 				groups[i].add(t, rows)
 			}
 			for _, x := range []struct {
@@ -78,6 +80,11 @@ func TestUncertainFeaturesTellDifferentThings(t *testing.T) {
 					if got, want := x.b[i*x.m:i*x.m+x.n], x.a[i*x.n:(i+1)*x.n]; !slices.Equal(got, want) {
 						t.Fatalf("row %d begins with\n%v\nwant that of the standard encoder\n%v", i, got, want)
 					}
+				}
+			}
+			if steps%4 == 0 {
+				if see(t, &observe.Standard{Window: 12, Uncertainty: true}, s, list, &forked); !same(&b, &forked) {
+					t.Fatalf("seed %d, step %d: an old encoder shows something else than a fresh one", seed, steps)
 				}
 			}
 			s.CopyTo(&fork)
@@ -171,21 +178,5 @@ func TestWhatIsToldIsCertain(t *testing.T) {
 		if got := value(t, &spec, o, x.group, x.row, x.name); math.Abs(float64(got-x.want)) > 1e-6 {
 			t.Errorf("%s %d: %s is %v, want %v", x.group, x.row, x.name, got, x.want)
 		}
-	}
-}
-
-// TestUncertainEncodeAllocatesNothing checks it with beliefs.
-func TestUncertainEncodeAllocatesNothing(t *testing.T) {
-	s := contended(t, 16, 16, 16)
-	tx := s.Begin(nil)
-	newBeliever().show(s)
-	list := candidatesIn(s, rand.New(rand.NewPCG(1, 4)), 8)
-	e, o := &observe.Standard{Window: 16, Uncertainty: true}, &observe.Observation{}
-	run := func() {
-		must.Do(t, e.Encode(tx, list, o))
-	}
-	run()
-	if n := testing.AllocsPerRun(100, run); n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }

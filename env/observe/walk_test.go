@@ -127,37 +127,6 @@ func same(a, b *observe.Observation) bool {
 		slices.Equal(a.Global, b.Global) && slices.Equal(a.Candidates, b.Candidates) && slices.Equal(a.Of, b.Of)
 }
 
-// TestFeaturesTellDifferentThings checks that, over random episodes, every feature varies within its range and none is a linear
-// function of another. It also checks that an encoder that has seen these episodes writes the same as a fresh one.
-func TestFeaturesTellDifferentThings(t *testing.T) {
-	old := &observe.Standard{Window: 12}
-	spec := old.Spec()
-	groups := []*moments{
-		newMoments("server", spec.Server), newMoments("job", spec.Job), newMoments("candidate", spec.Candidate),
-		newMoments("global", spec.Global),
-	}
-	a, b, steps := &observe.Observation{}, &observe.Observation{}, 0
-	for seed := range uint64(4) {
-		draw := rand.New(rand.NewPCG(seed, 3))
-		walk(t, seed, func(s *cluster.State) {
-			list := candidatesIn(s, draw, 1+draw.IntN(8))
-			see(t, old, s, list, a)
-			for i, rows := range [][]float32{a.Servers, a.Jobs, a.Candidates, a.Global} {
-				groups[i].add(t, rows)
-			}
-			if steps++; steps%4 > 0 {
-				return
-			}
-			if see(t, &observe.Standard{Window: 12}, s, list, b); !same(a, b) {
-				t.Fatalf("seed %d, step %d: an old encoder shows something else than a fresh one", seed, steps)
-			}
-		})
-	}
-	for _, m := range groups {
-		m.judge(t)
-	}
-}
-
 // shadowWait returns the time until as many GPUs are free as a job requests, if running jobs end as estimated and no other job
 // starts; 0 if the estimates do not predict it.
 func shadowWait(s *cluster.State, id cluster.JobID) time.Duration {
