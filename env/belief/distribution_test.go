@@ -2,7 +2,6 @@ package belief
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -88,48 +87,6 @@ func TestOpenBin(t *testing.T) {
 			if left < 1 || left > longest {
 				t.Errorf("remaining time %d at %d", left, age)
 			}
-		}
-	}
-}
-
-// TestMonteCarlo compares the answers with jobs drawn from a distribution.
-func TestMonteCarlo(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var w [Bins]float64
-	for i := 10; i < 40; i++ {
-		w[i] = rng.ExpFloat64()
-	}
-	var d Distribution
-	d.Set(&w)
-	var times []time.Duration
-	for range 400_000 {
-		u, i := rng.Float64(), 0
-		for ; u > d.p[i]; i++ {
-			u -= d.p[i]
-		}
-		times = append(times, time.Duration(starts[i]+u/d.p[i]*widths[i]))
-	}
-	for _, age := range []time.Duration{0, 5 * time.Minute, 2 * time.Hour, 7 * time.Hour} {
-		further := age/3 + 10*time.Minute
-		n, sum, half, within, served := 0.0, 0.0, 0.0, 0.0, 0.0
-		for _, v := range times {
-			if left := v - age; left > 0 {
-				n++
-				sum += float64(left)
-				served += float64(min(left, further))
-				if left <= d.Quantile(age, 0.3) {
-					half++
-				}
-				if left <= further {
-					within++
-				}
-			}
-		}
-		closeTo(t, "mean", float64(d.Mean(age)), sum/n, 0.01)
-		closeTo(t, "jobs below the quantile 0.3", half/n, 0.3, 0.02)
-		closeTo(t, "chance to end", d.EndsWithin(age, further), within/n, 0.02)
-		if got, most := float64(d.Gittins(age)), served/within; got > most*1.01 {
-			t.Errorf("Gittins %v at %v, but going on for %v needs only %v", got, age, further, most)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/observe"
-	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -250,32 +249,5 @@ func TestAgreementsHaveNames(t *testing.T) {
 	}
 	if a, b := game.Disagreed.String(), game.Overtaken.String(); a == b || a == "" || b == "" {
 		t.Errorf("reasons are %q and %q", a, b)
-	}
-}
-
-// TestTheFirstOfEqualsLeads checks that the first of two servers with equal weights leads.
-func TestTheFirstOfEqualsLeads(t *testing.T) {
-	config := about(t, "sjfskip")
-	config.Agree = game.Lead
-	for lead, want := range []int{2, 0} {
-		e := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 2)}, Jobs: jobs(4, 4)}
-		tx, _ := simtest.Begin(t, &e).Next()
-		g := must.Get(game.New(config, 2))(t)
-		must.Do(t, g.Reset(1))
-		if more, err := g.Begin(tx); !more || err != nil {
-			t.Fatalf("a round: %v, %v", more, err)
-		}
-		joint := make([]game.Action, 2)
-		joint[lead] = 1
-		if _, err := g.Play(joint); err != nil {
-			t.Fatal(err)
-		}
-		pieces := 0
-		for _, o := range tx.Ops() {
-			pieces += len(o.Placement())
-		}
-		if pieces != want {
-			t.Errorf("server %d alone names a gang on both: it starts on %d servers, want %d", lead, pieces, want)
-		}
 	}
 }

@@ -262,18 +262,6 @@ func TestRowsOfTheWrongSizeAreErrors(t *testing.T) {
 	}
 }
 
-func TestShowAllocatesNothing(t *testing.T) {
-	g, _ := opened(t)
-	var r game.Round
-	run := func() {
-		must.Do(t, g.Show(&r))
-	}
-	run()
-	if n := testing.AllocsPerRun(100, run); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 // TestCopiesShareNoMemory checks that a copy equals the round and stays as it is when the round changes, and that copying
 // allocates nothing once the copy has room.
 func TestCopiesShareNoMemory(t *testing.T) {
