@@ -69,7 +69,7 @@ func TestHoldsEachForItsTime(t *testing.T) {
 	jobs := named(blocker(30*second), blocker(33*second), gangs[0], gangs[1])
 	l := run(t, sim.Config{Cluster: cluster.Uniform(2, 3)}, jobs, New("a-srpt", config), 1)
 	// They enter the queue at 33 and 34 s, and the rule holds them for at most 36 and 3 s.
-	const want = "10s start 1\n21s start 2\n37s start 4\n40s finish 4\n1m9s start 3\n"
+	const want = "10s start 1, 21s start 2, 37s start 4, 40s finish 4, 1m9s start 3, "
 	if got := starts(l); !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -31,13 +31,13 @@ func named(jobs ...trace.Job) []trace.Job {
 
 // starts returns the starts and ends of jobs, by name.
 func starts(l *sim.Log) string {
-	var b strings.Builder
+	var all []string
 	for i := range l.Records {
 		if r := &l.Records[i]; r.Kind == sim.Start || r.Kind == sim.Finish {
-			fmt.Fprintf(&b, "%v %v %s\n", r.At, r.Kind, l.Jobs[r.Job].Name)
+			all = append(all, fmt.Sprintf("%v %v %s", r.At, r.Kind, l.Jobs[r.Job].Name))
 		}
 	}
-	return b.String()
+	return strings.Join(all, ", ")
 }
 
 // TestScheduler checks an example of 8 GPUs: the virtual machine completes jobs 1, 2, 3 at 13, 3, 6 s.
@@ -51,47 +51,16 @@ func TestScheduler(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"the example", example, func(*Config) {}, `
-3s start 2
-11s finish 2
-11s start 3
-14s finish 3
-14s start 1
-30s finish 1
-`},
-		{"with backfill", example, func(c *Config) { c.Backfill = anyBackfill }, `
-3s start 2
-11s finish 2
-11s start 3
-14s finish 3
-14s start 1
-30s finish 1
-`},
-		{"in projected order", example, func(c *Config) { c.Start = projectedOrder }, `
-0s start 1
-1s start 2
-9s finish 2
-16s finish 1
-16s start 3
-19s finish 3
-`},
-		{"head blocks", named(whole(0, 8*time.Second, 8), whole(0, 9*time.Second, 8),
-			whole(0, 80*time.Second, 1)), func(*Config) {}, `
-8s start 1
-16s finish 1
-17s start 2
-26s finish 2
-27s start 3
-1m47s finish 3
-`},
-		{"a share of a GPU counts as such", named(half), func(*Config) {}, `
-1s start 1
-17s finish 1
-`},
-		{"a job without a model is no slower where it is scattered", named(half), func(*Config) {}, `
-1s start 1
-17s finish 1
-`},
+		{"the example", example, func(*Config) {},
+			"3s start 2, 11s finish 2, 11s start 3, 14s finish 3, 14s start 1, 30s finish 1"},
+		{"with backfill", example, func(c *Config) { c.Backfill = anyBackfill },
+			"3s start 2, 11s finish 2, 11s start 3, 14s finish 3, 14s start 1, 30s finish 1"},
+		{"in projected order", example, func(c *Config) { c.Start = projectedOrder },
+			"0s start 1, 1s start 2, 9s finish 2, 16s finish 1, 16s start 3, 19s finish 3"},
+		{"head blocks", named(whole(0, 8*time.Second, 8), whole(0, 9*time.Second, 8), whole(0, 80*time.Second, 1)), func(*Config) {},
+			"8s start 1, 16s finish 1, 17s start 2, 26s finish 2, 27s start 3, 1m47s finish 3"},
+		{"a share of a GPU counts as such", named(half), func(*Config) {},
+			"1s start 1, 17s finish 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := Default()
@@ -102,8 +71,8 @@ func TestScheduler(t *testing.T) {
 				t.Errorf("name %q", p.Name())
 			}
 			got := starts(run(t, sim.Config{Cluster: cluster.Uniform(2, 4)}, c.jobs, p, 1))
-			if got != strings.TrimPrefix(c.want, "\n") {
-				t.Errorf("got\n%swant%s", got, c.want)
+			if got != c.want {
+				t.Errorf("got\n%s, want\n%s", got, c.want)
 			}
 		})
 	}
@@ -189,17 +158,8 @@ func TestInterruptedJobsGoBackInOrder(t *testing.T) {
 	c := Default()
 	c.Predictor = told{1}
 	// The virtual machine completes them at 10, 25, 65 and 115 s.
-	const want = `10s start 1
-25s start 2
-1m0s start 1
-1m0s start 2
-1m4s finish 1
-1m29s finish 2
-1m29s start 3
-2m9s finish 3
-2m9s start 4
-2m59s finish 4
-`
+	const want = "10s start 1, 25s start 2, 1m0s start 1, 1m0s start 2, 1m4s finish 1, " +
+		"1m29s finish 2, 1m29s start 3, 2m9s finish 3, 2m9s start 4, 2m59s finish 4"
 	if got := starts(run(t, cfg, jobs, New("a-srpt", c), 1)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
