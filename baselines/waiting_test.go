@@ -8,62 +8,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/must"
-	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
-
-// TestWaitingEqualsSortedList checks that the queues by kind give the jobs in the order of one sorted list without the refused
-// kinds.
-func TestWaitingEqualsSortedList(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		type job struct {
-			ticket
-			kind placement.Kind
-		}
-		var w waiting
-		w.reset()
-		var list []job
-		refused := map[placement.Kind]bool{}
-		next := 0 // ids are unique but not in order
-		first := func() int {
-			return slices.IndexFunc(list, func(j job) bool { return !refused[j.kind] })
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"push": func(t *rapid.T) {
-				j := job{
-					ticket{time.Duration(rapid.IntRange(0, 5).Draw(t, "key")), time.Duration(rapid.IntRange(0, 2).Draw(t, "tie")),
-						cluster.JobID(next * 31 % 101)},
-					placement.Kind{Shape: cluster.Shape{Workers: rapid.Int32Range(1, 3).Draw(t, "workers")}},
-				}
-				w.push(j.kind, j.ticket)
-				list, next = append(list, j), next+1
-				slices.SortFunc(list, func(a, b job) int { return a.compare(b.ticket) })
-			},
-			"pop": func(t *rapid.T) {
-				if at := first(); at >= 0 {
-					w.pop(w.first())
-					list = slices.Delete(list, at, at+1)
-				}
-			},
-			"refuse": func(t *rapid.T) {
-				if at := first(); at >= 0 {
-					w.refuse(w.first())
-					refused[list[at].kind] = true
-				}
-			},
-			"pass": func(*rapid.T) {
-				w.pass()
-				clear(refused)
-			},
-			"": func(t *rapid.T) {
-				at, i := first(), w.first()
-				if (at < 0) != (i < 0) || at >= 0 && w.head(i) != list[at].ticket {
-					t.Fatalf("line %d of %+v is first, want %d of %+v", i, w, at, list)
-				}
-			},
-		})
-	})
-}
 
 // sorted is list implemented by sorting all waiting jobs at every decision point.
 type sorted struct{ list }
@@ -137,35 +83,4 @@ func TestLASWakesAtTheBound(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestQueueGivesTicketsInOrder checks a queue against a sorted list, with tickets that come in order, out of order and in both ways.
-func TestQueueGivesTicketsInOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var q queue
-		var want []ticket
-		ordered := rapid.Float64Range(0, 1).Draw(t, "how often in order")
-		for i := range rapid.IntRange(1, 200).Draw(t, "steps") {
-			if len(want) > 0 && rapid.IntRange(0, 2).Draw(t, "pop") == 0 {
-				if q.len() != len(want) || q.top() != want[0] {
-					t.Fatalf("%d tickets, the first %v, want %d and %v", q.len(), q.top(), len(want), want[0])
-				}
-				if got := q.pop(); got != want[0] {
-					t.Fatalf("got %v, want %v", got, want[0])
-				}
-				want = want[1:]
-				continue
-			}
-			next := ticket{key: time.Duration(i), job: cluster.JobID(i)}
-			if rapid.Float64Range(0, 1).Draw(t, "in order") > ordered {
-				next.key = time.Duration(rapid.IntRange(0, 10).Draw(t, "key"))
-			}
-			q.push(next)
-			want = append(want, next)
-			slices.SortFunc(want, ticket.compare)
-		}
-		if q.len() != len(want) {
-			t.Fatalf("%d tickets left, want %d", q.len(), len(want))
-		}
-	})
 }

@@ -20,14 +20,6 @@ func learned(growth float64, seconds ...float64) *index {
 // last is the rank of service that no observed job has exceeded.
 const last = (span/time.Millisecond - 1) * time.Millisecond
 
-// quantiles returns n equally likely values of a distribution, from the inverse of its distribution function.
-func quantiles(n int, inverse func(p float64) float64) (s []float64) {
-	for i := range n {
-		s = append(s, inverse((float64(i)+0.5)/float64(n)))
-	}
-	return s
-}
-
 func TestRanksByHand(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -47,39 +39,6 @@ func TestRanksByHand(t *testing.T) {
 		if got := learned(2, c.seconds...).Rank(c.attained); got != c.want {
 			t.Errorf("%s: rank %v, want %v", c.name, got, c.want)
 		}
-	}
-}
-
-// TestEqualJobs checks that if all jobs take equally long, the one that has attained most goes first: shortest remaining time.
-func TestEqualJobs(t *testing.T) {
-	x := learned(1.1, 1000)
-	for a := time.Duration(0); a < 900*time.Second; a += 50 * time.Second {
-		if x.Rank(a+50*time.Second) >= x.Rank(a) && x.at(a+50*time.Second) != x.at(a) {
-			t.Errorf("rank %v at %v, then %v: want less", x.Rank(a), a, x.Rank(a+50*time.Second))
-		}
-	}
-}
-
-// TestMemorylessJobs checks that all jobs have about the same rank if attained service gives no information.
-func TestMemorylessJobs(t *testing.T) {
-	x := learned(1.1, quantiles(20000, func(p float64) float64 { return -1000 * math.Log(1-p) })...)
-	for a := time.Duration(0); a < 3000*time.Second; a += 100 * time.Second {
-		if r := x.Rank(a).Seconds(); r < 900 || r > 1100 {
-			t.Errorf("rank %v s at %v, want about the mean of 1000 s", r, a)
-		}
-	}
-}
-
-// TestHeavyTail checks that the job that has attained least goes first if jobs that have lasted long will last longer.
-func TestHeavyTail(t *testing.T) {
-	x := learned(1.1, quantiles(5000, func(p float64) float64 { return 10 * (math.Pow(1-p, -0.5) - 1) })...)
-	least := time.Duration(-1)
-	for a := time.Duration(0); a < 150*time.Second; a += 30 * time.Second {
-		r := x.Rank(a)
-		if r <= least {
-			t.Errorf("rank %v at %v, want more than %v", r, a, least)
-		}
-		least = r
 	}
 }
 
