@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
@@ -12,9 +13,10 @@ import (
 )
 
 // TestForkGoesOnAsItsOriginal checks that a fork taken with an open transaction, its original, and an episode that was never
-// forked continue identically, down to the last event, operation, GPU and nanosecond of progress.
+// forked continue identically, down to the last event, operation, GPU and nanosecond of progress, and that Continue plays a fork
+// as the original is played.
 func TestForkGoesOnAsItsOriginal(t *testing.T) {
-	played, forks, fork := 0, 0, sim.Sim{} // its memory is reused for every fork
+	played, forks, continued, fork := 0, 0, 0, sim.Sim{} // its memory is reused for every fork
 	many(t, 6000, func(t *rapid.T) {
 		played++
 		e, seed := drawEpisode(t), rapid.Uint64().Draw(t, "seed")
@@ -27,6 +29,10 @@ func TestForkGoesOnAsItsOriginal(t *testing.T) {
 		goOn(t, forked, first(), seed, at)
 		if forked.Outcome() == (sim.Outcome{}) {
 			forks++
+		}
+		forked.Fork(&fork)
+		if checkContinue(t, &fork, alone, second(), seed+1) {
+			continued++
 		}
 		forked.Fork(&fork)
 		if got := goOn(t, &fork, second(), seed+1, -1); got != want {
@@ -42,9 +48,40 @@ func TestForkGoesOnAsItsOriginal(t *testing.T) {
 			t.Fatalf("the fork kept %d records, want none", n)
 		}
 	})
-	if t.Logf("%d of %d forks before the end", forks, played); forks < played/20 {
-		t.Errorf("%d of %d forks before the end, want more", forks, played)
+	if t.Logf("%d of %d forks before the end, %d continued", forks, played, continued); forks < played/20 || continued < forks/2 {
+		t.Errorf("%d of %d forks before the end, %d continued, want more", forks, played, continued)
 	}
+}
+
+// checkContinue checks that Continue ends a fork as the original has ended, after as much time of all jobs together. It
+// returns false if the scheduler failed.
+func checkContinue(t rapid.TB, fork, ended *sim.Sim, sched cluster.Scheduler, seed uint64) bool {
+	t.Helper()
+	from, rest, want := fork.State().Now(), time.Duration(0), time.Duration(0)
+	if fork.Continue(sched, seed, func(from, to time.Duration, jobs int) bool {
+		rest += time.Duration(jobs) * (to - from)
+		return true
+	}) != nil {
+		return false // the scheduler may fail on a state that another one made
+	}
+	log, end := ended.Log(), ended.State().Now()
+	left := make([]time.Duration, len(log.Jobs)) // when the jobs leave
+	for i := range left {
+		left[i] = end
+	}
+	for i := range log.Records {
+		if r := &log.Records[i]; r.Kind == sim.Finish {
+			left[r.Job] = r.At
+		}
+	}
+	for i := range left {
+		want += max(left[i]-max(log.Jobs[i].Submit, from), 0)
+	}
+	if rest != want || fork.Outcome() != ended.Outcome() || fork.State().Now() != end {
+		t.Fatalf("from %v the fork ends at %v with %+v after %v of all jobs, the original at %v with %+v after %v",
+			from, fork.State().Now(), fork.Outcome(), rest, end, ended.Outcome(), want)
+	}
+	return true
 }
 
 // begin opens the first transaction of an episode.
