@@ -19,6 +19,7 @@ type app struct {
 
 	learners []Learner            // that the main function adds
 	own      []baselines.Baseline // that the main function adds
+	program  string               // name of the program; "" for clustergym
 }
 
 // table returns the baselines of the program.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type evalOptions struct {
 	Markdown  bool     `flag:"markdown" help:"print the result as one Markdown table"`
 	Metric    string   `flag:"metric" default:"mean_jct_s" of:"metric" help:"the metric that --markdown shows, a key of results.json"`
 	OverSeeds bool     `flag:"over-seeds" help:"with --markdown: one row for policies NAME-1, NAME-2, ..., with the interval over these seeds of training"`
+
+	program string // that evaluates; "" for clustergym
 }
 
 func newEvalCmd(a *app) *cobra.Command {
@@ -97,6 +100,7 @@ type evaluated struct {
 }
 
 func runEval(ctx context.Context, a *app, opts *evalOptions, _ []string) error {
+	opts.program = a.program
 	result, err := evaluate(ctx, a, opts)
 	if err != nil {
 		return err
@@ -142,7 +146,7 @@ func (o *evalOptions) validate() error {
 
 // command returns a command line that repeats this evaluation.
 func (o *evalOptions) command() string {
-	words := []string{"clustergym", "eval", "--scenario", list(o.Scenarios)}
+	words := []string{cmp.Or(o.program, "clustergym"), "eval", "--scenario", list(o.Scenarios)}
 	for _, s := range o.Sets {
 		words = append(words, "--set", s)
 	}

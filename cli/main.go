@@ -44,11 +44,11 @@ func run(ctx context.Context, shared cmdline.App, args []string, added ...Additi
 	for _, one := range added {
 		one.addTo(a)
 	}
-	return a.Run(ctx, newRootCmd(a), args, exitCode)
+	return a.Run(ctx, newRootCmd(a), args, ExitCode)
 }
 
-// exitCode returns the exit code for an error of the libraries.
-func exitCode(err error) int {
+// ExitCode returns the exit code for an error of the libraries.
+func ExitCode(err error) int {
 	var name *policy.NameError
 	switch {
 	case errors.As(err, &name) && name.Folder:

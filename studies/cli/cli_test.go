@@ -37,4 +37,7 @@ func must(t *testing.T, args ...string) said {
 	return s
 }
 
-func TestHelpIsComplete(t *testing.T) { cmdlinetest.Help(t, newRootCmd(&cmdline.App{})) }
+func TestHelpIsComplete(t *testing.T) {
+	_, root := newRoot(cmdline.App{})
+	cmdlinetest.Help(t, root)
+}

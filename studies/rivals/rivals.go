@@ -9,7 +9,10 @@ import (
 	"github.com/clustergym/clustergym/baselines/all"
 )
 
-// Table returns the table of these policies and all baselines.
-func Table() baselines.Table {
-	return all.Table().With(slices.Concat(predicted(), resizing(), []baselines.Baseline{opportunistic()})...)
+// All returns these policies.
+func All() []baselines.Baseline {
+	return slices.Concat(predicted(), resizing(), []baselines.Baseline{opportunistic()})
 }
+
+// Table returns the table of these policies and all baselines.
+func Table() baselines.Table { return all.Table().With(All()...) }
