@@ -3,7 +3,6 @@ package baselines
 import (
 	"time"
 
-	"github.com/clustergym/clustergym/baselines/gavel"
 	"github.com/clustergym/clustergym/baselines/gittins"
 	"github.com/clustergym/clustergym/env/cluster"
 )
@@ -47,19 +46,6 @@ func field() []Baseline {
 				" jobs could no longer use grow least.",
 			"Weng et al., USENIX ATC 2023: fragmentation gradient descent; any order takes place=fgd", needsNothing,
 			listOf(&list{order: bySubmit, skip: true}, "fgd"),
-		},
-		{
-			"gavel", "max-min fair shares of time on GPU types by linear programs, in rounds (Gavel)",
-			"A linear program gives every job the share of its time on every GPU type that makes the least served job as well served as" +
-				" possible. Rounds of six minutes run those first that are furthest behind their share, preempting the others.",
-			"Gavel (Narayanan et al., OSDI 2020), §4.1, §4.3 and §5, without space sharing",
-			needsNothing + "; models tell it their speeds",
-			func(s *Settings) maker {
-				round := gavel.Round
-				s.Duration(&round, "round", "how often it is decided anew who runs where", "Gavel, §7")
-				s.Gone("aware", "levels", "backfill")
-				return func(name string) cluster.Scheduler { return gavel.New(name, round) }
-			},
 		},
 	}
 }

@@ -1,10 +1,9 @@
 package baselines
 
-// missing contains policies that this package does not have: those of package baselines/all, and others that served only
-// experiments of papers, with what to use in place of each. The studies have those that their experiments play.
+// missing contains policies that this package does not have: that of package baselines/all, and others that served only
+// comparisons of papers, with what to use in place of each. The table of studies/rivals has most of them.
 var missing = map[string]string{
-	"a-srpt":  "",
-	"rollout": "",
+	"a-srpt": "",
 
 	"spjf":         "sjf+know:time=history",
 	"spwf":         "qssf+know:time=history",
@@ -12,7 +11,10 @@ var missing = map[string]string{
 	"wcs-workload": "qssf:backfill=easy+know:time=history",
 	"wcs-subtime":  "fjf:place=heavy-edge",
 
+	"gavel":         "las+menu+move",
+	"rollout":       "sjfskip+menu",
 	"opportunistic": "fifo+loan",
+	"pollux":        "lyra",
 	"gandiva":       "lyra",
 	"afs":           "lyra",
 	"optimus":       "lyra",

@@ -62,7 +62,7 @@ func TestOwnScheduler(t *testing.T) {
 	if _, known := (Table{}).Find("newest"); known {
 		t.Error("another table has the user's scheduler")
 	}
-	for _, name := range []string{"newest", "newest+move", "newest+loan", "newest+move:saves=1h+loan:reclaim=scf", "rollout:base=newest"} {
+	for _, name := range []string{"newest", "newest+move", "newest+loan", "newest+move:saves=1h+loan:reclaim=scf"} {
 		if s, err := tested().New(name); err != nil || s.Name() != name {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
@@ -92,7 +92,6 @@ func TestTablesRefuse(t *testing.T) {
 	for _, c := range [][3]string{ // name, name that the scheduler returns, message
 		{"newest", "newest", `policy "newest": the program already has one of that name`},
 		{"fifo", "fifo", `policy "fifo": the program already has one of that name`},
-		{"rollout", "rollout", `policy "rollout": the program already has one of that name`},
 		{"prior", "prior", `policy "prior": the program already has one of that name`},
 		{"released", "released", `policy "released": the program already has one of that name`},
 		{"mine", "yours", `scheduler "mine": it calls itself "yours", want the name of the baseline`},

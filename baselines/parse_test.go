@@ -87,7 +87,7 @@ func TestParsePolicy(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{
 		"", "fifo", "mine=sjfhold:times=1e+06+menu:wait=false+move+loan:reclaim=scf+know:time=history", "a=b+know+loan", "runs/x:y+z+loan",
-		"rollout:base=sjfhold/times=3:futures=2+menu", "a-srpt:predictor=x.predictor", "srsf+menu+menu", "released+loan:", "las+know:time=truth",
+		"a-srpt:predictor=x.predictor", "srsf+menu+menu", "released+loan:", "las+know:time=truth",
 	} {
 		f.Add(name)
 	}
@@ -163,9 +163,8 @@ func TestPoliciesThatAreGone(t *testing.T) {
 // TestOptionsThatAreGone checks that an option of which no other value was useful is refused with that reason.
 func TestOptionsThatAreGone(t *testing.T) {
 	for _, name := range []string{
-		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "pollux:floor=1", "pollux:mutations=0.1", "pollux:scaling=linear",
-		"fifo+loan:cost=jobs", "fifo+loan:limit=3", "fifo+loan:borrow=needed", "srsf+menu:price=2", "lyra:gather=false", "pollux:power=-2", "srtf:gain=1", "las:first=1m",
-		"gavel:aware=false", "gittins:window=100",
+		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "lyra:gather=false", "srtf:gain=1", "las:first=1m",
+		"fifo+loan:cost=jobs", "fifo+loan:limit=3", "fifo+loan:borrow=needed", "srsf+menu:price=2", "gittins:window=100",
 	} {
 		if _, err := New(name); err == nil || !strings.Contains(err.Error(), "is gone, because no other value of it was useful") {
 			t.Errorf("%s: error %v", name, err)

@@ -77,10 +77,10 @@ func TestPoliciesAreFoundByName(t *testing.T) {
 	}
 }
 
-// TestBaselinesApartAreRefused checks that a program without simulator and forests, such as this test, rejects the baselines
-// that need them, with that reason: baselines asked for by name, and those that are the prior or the rivals of a learned policy.
+// TestBaselinesApartAreRefused checks that a program without forests, such as this test, rejects the baseline that needs them,
+// with that reason: asked for by name, and as the prior or a rival of a learned policy.
 func TestBaselinesApartAreRefused(t *testing.T) {
-	for _, name := range []string{"rollout", "a-srpt:tau=1+menu", "mine=a-srpt+move", "rollout+loan"} {
+	for _, name := range []string{"a-srpt", "a-srpt:tau=1+menu", "mine=a-srpt+move", "a-srpt+loan"} {
 		_, err := new(policy.Finder).Find(name)
 		if err == nil || !strings.Contains(err.Error(), "is not part of this program; clustergym and") {
 			t.Errorf("%s: error %v", name, err)
@@ -99,9 +99,9 @@ func TestBaselinesApartAreRefused(t *testing.T) {
 	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), "a-srpt is not part of this program") {
 		t.Errorf("as a prior: error %v", err)
 	}
-	d := agents.Design{Window: 16, Prior: "fifo", Size: agents.DefaultSize(), Wide: agents.Wide{Items: 8, Rivals: []string{"rollout"}}}
+	d := agents.Design{Window: 16, Prior: "fifo", Size: agents.DefaultSize(), Wide: agents.Wide{Items: 8, Rivals: []string{"a-srpt"}}}
 	_, err = d.Make(func(s agents.Shape) (agents.Params, error) { return agents.Layout(s), nil })
-	if err == nil || !strings.Contains(err.Error(), "rollout is not part of this program") {
+	if err == nil || !strings.Contains(err.Error(), "a-srpt is not part of this program") {
 		t.Errorf("as a rival: error %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestFilesOfOptions(t *testing.T) {
 	if got := digest("srtf:place=menu+menu"); got != "" {
 		t.Errorf("a policy without files has the digest %s", got)
 	}
-	x, y := digest("a-srpt:predictor=x.predictor+move"), digest("rollout:base=a-srpt/predictor=y.predictor")
+	x, y := digest("a-srpt:predictor=x.predictor+move"), digest("a-srpt:predictor=y.predictor")
 	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 	if x != sum("x.predictor") || y != sum("y.predictor") {
 		t.Errorf("the digests are %s and %s, want those of the files", x, y)

@@ -1,6 +1,5 @@
-// Package all has the table of all baselines: those of package baselines, and those that it does not link itself: rollout, which
-// looks ahead in the simulator, and A-SRPT, which predicts with random forests. A program that decides in production leaves them
-// out and links neither the simulator nor the forests.
+// Package all has the table of all baselines: those of package baselines, and A-SRPT, which it does not link itself because it
+// predicts with random forests.
 package all
 
 import (
@@ -9,7 +8,7 @@ import (
 )
 
 // Table returns the table of all baselines.
-func Table() baselines.Table { return baselines.Table{}.With(predicts(), looks()) }
+func Table() baselines.Table { return baselines.Table{}.With(predicts()) }
 
 // New returns a fresh scheduler by its name, as Table.New of package baselines.
 func New(name string) (cluster.Scheduler, error) { return Table().New(name) }

@@ -36,9 +36,6 @@ func TestWhoNeedsEstimates(t *testing.T) {
 func variants() (names []string) {
 	for _, b := range Table().All() {
 		name := b.Name
-		if name == "rollout" {
-			name += ":futures=1:items=2"
-		}
 		names = append(names, name, name+baselines.MoveSuffix, name+baselines.LoanSuffix, name+baselines.KnowSuffix,
 			name+baselines.KnowSuffix+":time=told", name+baselines.KnowSuffix+":time=told"+baselines.LoanSuffix)
 		if b.Orders() {
@@ -50,8 +47,6 @@ func variants() (names []string) {
 				names = append(names, name+":place=pack", name+":place=compact", name+":place=tune")
 			case "predictor":
 				names = append(names, name+":predictor=granted")
-			case "base":
-				names = append(names, name+":base=las")
 			case "backfill":
 				names = append(names, name+":backfill="+o.Default)
 			}

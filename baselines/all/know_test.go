@@ -21,9 +21,6 @@ func TestKnowHidesEstimates(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, "rollout") {
-			name = strings.Replace(name, "rollout", "rollout:futures=2:items=3", 1)
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			without := schedule(t, name+baselines.KnowSuffix, "estimates.kind=none")

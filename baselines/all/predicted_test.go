@@ -13,10 +13,10 @@ import (
 // TestFitted checks that the policies that ask for a fitted predictor, and only these, need and use the one that is given.
 func TestFitted(t *testing.T) {
 	for name, fits := range map[string]bool{
-		"a-srpt": false, "a-srpt:predictor=forest": false, "a-srpt:predictor=granted+menu": false, "rollout": false,
+		"a-srpt": false, "a-srpt:predictor=forest": false, "a-srpt:predictor=granted+menu": false,
 		"a-srpt:predictor=fitted": true, "a-srpt:backfill=easy:predictor=fitted:tau=1": true,
 		"a-srpt:predictor=fitted+menu": true, "a-srpt:predictor=fitted+loan": true,
-		"a-srpt:predictor=fitted+menu+move+loan": true, "rollout:base=a-srpt/predictor=fitted": true,
+		"a-srpt:predictor=fitted+menu+move+loan": true,
 	} {
 		spec, err := Table().Parse(name)
 		if got := spec.Needs(); err != nil || got != (baselines.Needs{Fitted: fits}) {

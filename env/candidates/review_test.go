@@ -36,12 +36,9 @@ func (j *judge) Choose(tx *cluster.Txn, list []candidates.Candidate) (int, error
 	return j.choose(tx, list)
 }
 
-// bases returns the names of all baselines except rollout, without and with their suffixes.
+// bases returns the names of all baselines, without and with their suffixes.
 func bases() (names []string) {
 	for _, b := range all.Table().All() {
-		if b.Name == "rollout" {
-			continue
-		}
 		names = append(names, b.Name, b.Name+baselines.LoanSuffix)
 		if b.Orders() {
 			names = append(names, b.Name+baselines.MenuSuffix, b.Name+baselines.MenuSuffix+baselines.LoanSuffix)

@@ -15,13 +15,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// priors returns the names of all baselines except rollout, without and with each of their suffixes. It leaves out those that
+// priors returns the names of all baselines, without and with each of their suffixes. It leaves out those that
 // both move jobs and borrow servers: alone, such a baseline moves first and then borrows, but as a prior it borrows first.
 func priors() (names []string) {
 	for _, b := range all.Table().All() {
-		if b.Name == "rollout" {
-			continue
-		}
 		inner := []string{b.Name}
 		if b.Orders() {
 			inner = append(inner, b.Name+baselines.MenuSuffix)

@@ -48,7 +48,7 @@ func Standard(prior string) []Entry {
 	all = append(all, with(learns+":time=history", "sjfskip+menu", "lucid")...)
 	all = append(all, with(careful, "srsf:place=compact", "srsf:evict=true:place=compact", "serverfilling:place=compact")...)
 	all = append(all, with(learns, "las+menu+move", "gittins+menu+move", "srsf+menu+move", "srsf+menu+move+loan",
-		"srsf+menu:places=8:idle=true+move", "srsf:evict=true+menu:places=8:idle=true+move", "synergy", "gavel",
+		"srsf+menu:places=8:idle=true+move", "srsf:evict=true+menu:places=8:idle=true+move", "synergy",
 		"lyra+loan")...)
 	const srpt = "a-srpt:predictor=granted:backfill=true+menu"
 	all = append(all, with(learns+":time=history", srpt)...)

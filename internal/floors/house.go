@@ -90,7 +90,6 @@ func house() rules {
 			{2, "env/inference", "what the inference pool needs, foresees and lends"},
 			{2, "eval/explain", "why a decision is as it is"},
 			{2, "baselines/easy", "a reservation for the first job that does not fit"},
-			{2, "baselines/gavel", "max-min fairness over types of GPUs"},
 			{2, "baselines/gittins", "the Gittins index of attained service"},
 			{2, "baselines/loan", "borrowing servers from the inference pool and giving them back"},
 
@@ -102,19 +101,18 @@ func house() rules {
 			{4, "env/sim/simtest", "tests: small episodes, drawn and played"},
 			{4, "env/candidates", "what could be done at a decision, which servers take part, a judge that chooses"},
 			{4, "baselines/asrpt", "A-SRPT"},
-			{4, "baselines/elastic", "Lyra's and Pollux's allocation of workers"},
+			{4, "baselines/elastic", "Lyra's allocation of workers"},
 
 			{5, "train/recipe", "the file of a run with all that its result depends on"},
 			{5, "env/scenario/scenariotest", "tests: scenarios, opened"},
 			{5, "env/observe", "states and candidates as rows of numbers"},
-			{5, "baselines/rollout", "a judge that looks ahead over futures drawn from the past"},
 
 			{6, "cli/flags", "makes flags of the fields of structs, and has those that several commands share"},
 			{6, "env/game", "one decision of a team of servers: rounds, joint actions, agreement; links no simulator"},
 			{6, "eval/playjob", "what a worker must know to play episodes of an evaluation"},
 			{6, "baselines", "orders of jobs, and schedulers by name with their options"},
 
-			{7, "baselines/all", "the table of all schedulers, with those that look ahead in the simulator or predict with forests"},
+			{7, "baselines/all", "the table of all schedulers, with the one that predicts with forests"},
 			{7, "env", "the gym contract: environment, time step, reward, wrappers, vectors"},
 			{7, "agents", "the learned team: its network, the player of the game, its bundle"},
 

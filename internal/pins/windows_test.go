@@ -32,9 +32,8 @@ type window struct {
 // takes windows in which the released policy departs from its prior, if there are any.
 func windows() []window {
 	busy := []string{"window.arrivals=200", "window.warm=100", "workload.load=3"}
-	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las las:levels=single:quantum=0 gittins gavel lucid+menu synergy " +
-		"sjfskip fifo pollux")
-	looks := append([]string{"rollout"}, real...)
+	real := strings.Fields("released prior srsf+menu+move a-srpt a-srpt+menu+move lyra+loan lyra+move las " +
+		"las:levels=single:quantum=0 gittins lucid+menu synergy sjfskip fifo")
 	short := append(all.Table().Names(), "srsf+menu+move+loan", "prior", "released")
 	return []window{
 		{name: "small", scenario: "embedded-small-v1", sets: busy, policies: everybody()},
@@ -45,9 +44,9 @@ func windows() []window {
 			policies: strings.Fields("fifo fjf+menu las las+menu+loan las:levels=single:quantum=0 las:levels=single:quantum=0+menu+loan random gittins gittins+menu fgd fgd+menu " +
 				"srtf+know srsf+menu+move+know sjfskip+know:time=history released+know:by=mean")},
 
-		{name: "venus", scenario: "venus-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},
-		{name: "philly", scenario: "philly-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: looks},
-		{name: "openb", scenario: "openb-load150-weak-moldable-v1", sets: []string{"window.arrivals=200"}, shared: true, policies: looks},
+		{name: "venus", scenario: "venus-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: real},
+		{name: "philly", scenario: "philly-contended-v1", sets: []string{"window.arrivals=300"}, shared: true, policies: real},
+		{name: "openb", scenario: "openb-load150-weak-moldable-v1", sets: []string{"window.arrivals=200"}, shared: true, policies: real},
 		{name: "load150", scenario: "venus-load150-weak-moldable-warm-v1", index: 3, shared: true, policies: real},
 		{name: "mixed", scenario: "mixed-load110-weak-moldable-v1", sets: []string{"window.arrivals=300"}, index: 2, shared: true, policies: real},
 		{name: "hetero", scenario: "hetero-warm-venus-v1", index: 3, shared: true, policies: real, choices: []string{"released"}},
@@ -58,7 +57,7 @@ func windows() []window {
 }
 
 // everybody returns the names of all policies to pin: every baseline with and without suffixes, every placer with an order that
-// waits and one that preempts, several ways to simulate ahead, and the built-in policies.
+// waits and one that preempts, and the built-in policies.
 func everybody() (names []string) {
 	for _, b := range all.Table().All() {
 		names = append(names, b.Name, b.Name+baselines.MoveSuffix, b.Name+baselines.LoanSuffix)
@@ -69,8 +68,8 @@ func everybody() (names []string) {
 	for _, place := range []string{"bestfit", "compact", "firstfit", "random", "heavy-edge", "fgd", "tune", "pack", "menu"} {
 		names = append(names, "sjfskip:place="+place, "srsf:place="+place)
 	}
-	return append(names, "rollout:base=fifo:futures=2", "rollout:base=las:deltas=true", "rollout:base=srsf:deltas=true:futures=2+menu",
-		"srsf+menu:places=8+move", "srsf+menu+move+loan", "lyra+move+loan", policy.Prior, policy.Prior+"+loan", "released", "released+loan")
+	return append(names, "srsf+menu:places=8+move", "srsf+menu+move+loan", "lyra+move+loan", policy.Prior, policy.Prior+"+loan",
+		"released", "released+loan")
 }
 
 // tenants assigns the jobs to three tenants, two of which have quotas.

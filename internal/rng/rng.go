@@ -11,8 +11,8 @@ import (
 // domain makes these streams differ from other uses of SHA-256 with a seed. A new value gives new streams.
 const domain = "clustergym/rng/v1"
 
-// Stream returns the generator of the stream that the seed and the names identify. The names are a path, for example ("rollout",
-// "worker-3"); their order and boundaries matter. Equal arguments give equal streams on every platform. The generator is not safe
+// Stream returns the generator of the stream that the seed and the names identify. The names are a path, for example ("forest",
+// "tree-3"); their order and boundaries matter. Equal arguments give equal streams on every platform. The generator is not safe
 // for concurrent use.
 func Stream(seed uint64, names ...string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(digest(seed, names)))

@@ -140,9 +140,6 @@ func everyPolicy() []policy.Policy {
 		policies = append(policies, policy.Policy{Name: name, New: func() (cluster.Scheduler, error) { return all.New(name) }})
 	}
 	for _, b := range all.Table().All() {
-		if b.Name == "rollout" { // it simulates the other policies itself
-			continue
-		}
 		for _, suffix := range []string{"", baselines.LoanSuffix} {
 			add(b.Name + suffix)
 			if b.Orders() {

@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
+	"github.com/clustergym/clustergym/studies/rivals/pollux"
 )
 
 // resizing returns Lyra and the policies that it is compared with for sizing elastic jobs. They run as in its simulator, where
@@ -26,21 +27,22 @@ func resizing() []baselines.Baseline {
 		return of(baselines.Baseline{Name: p.Name(), About: about, Rule: rule, Source: source, Needs: needsNothing}, elastic.Literal(),
 			func() elastic.Policy { return p })
 	}
-	literal := func(name, like, about string, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
-		b, _ := baselines.Table{}.Find(like)
-		b.Name, b.About = name, like+about
+	literal := func(name string, b baselines.Baseline, about string, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
+		b.Name, b.About = name, b.Name+about
 		return of(b, c, make)
 	}
+	lyra, _ := baselines.Table{}.Find("lyra")
 	plain, epoch := elastic.Config{}, elastic.Literal()
 	epoch.Epoch = time.Minute
 	return []baselines.Baseline{
-		literal("lyra-literal", "lyra", " where resizes and distance cost nothing", elastic.Literal(), elastic.NewLyra),
-		literal("lyra-plain", "lyra", ", also without special placement of elastic jobs", plain, elastic.NewLyra),
-		literal("pollux-literal", "pollux", " where resizes and distance cost nothing, with a short search", epoch, func() elastic.Policy {
-			c := elastic.DefaultPollux()
-			c.Population, c.Patience = 25, 20
-			return elastic.NewPollux(c)
-		}),
+		literal("lyra-literal", lyra, " where resizes and distance cost nothing", elastic.Literal(), elastic.NewLyra),
+		literal("lyra-plain", lyra, ", also without special placement of elastic jobs", plain, elastic.NewLyra),
+		literal("pollux-literal", searched(), " where resizes and distance cost nothing, with a short search", epoch,
+			func() elastic.Policy {
+				c := pollux.Default()
+				c.Population, c.Patience = 25, 20
+				return pollux.New(c)
+			}),
 		describe(gandiva{}, "submission order; elastic jobs grow while nobody waits",
 			"Jobs start in the order of their submission with their least workers. Elastic jobs grow while nobody waits.",
 			"Gandiva (Xiao et al., OSDI 2018)"),

@@ -362,7 +362,7 @@ func TestOverdueNodesAreTakenBack(t *testing.T) {
 func TestRoundWakes(t *testing.T) {
 	crews := []crew{{name: "runs", pods: 4, least: 4, gpus: 1, on: []string{"a", "a", "a", "a"}, asked: time.Hour},
 		{name: "waits", pods: 4, least: 4, gpus: 1, asked: time.Hour}}
-	for policy, want := range map[string]bool{"gavel": true, "fifo": false} {
+	for policy, want := range map[string]bool{"las": true, "fifo": false} {
 		v, _ := view(t, []*corev1.Node{node("a", 4, nil)}, crews, 0)
 		if r := decideRound(v, decider(t, policy), "r", limits{}); (r.wake != nil) != want || want && *r.wake <= v.State.Now() {
 			t.Errorf("%s wakes at %v, now %v", policy, r.wake, v.State.Now())

@@ -1,4 +1,4 @@
-package elastic
+package pollux
 
 import (
 	"math"
@@ -6,16 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
 	"pgregory.net/rapid"
 )
 
 func TestPollux(t *testing.T) {
-	c := DefaultPollux()
-	linear := NewPollux(c)
+	c := Default()
+	linear := New(c)
 	any := asked{base: 1, most: 8}
 	c.Jobs = 2
-	narrow := NewPollux(c)
+	narrow := New(c)
 	tell(t, []story{
 		{name: "equal jobs share evenly", policy: linear, gpus: 8, jobs: []asked{any, any, any, any}, want: []int32{2, 2, 2, 2}},
 		{name: "one job takes all that it can", policy: linear, gpus: 8, jobs: []asked{{base: 2, most: 6}}, want: []int32{6}},
@@ -39,7 +40,7 @@ func TestPollux(t *testing.T) {
 func TestPolluxPaysForChanges(t *testing.T) {
 	s, jobs := stand(t, cluster.Uniform(1, 8), []asked{{base: 1, most: 8, now: 2}})
 	s.Advance(time.Hour)
-	p := NewPollux(DefaultPollux()).(*pollux)
+	p := New(Default()).(*pollux)
 	p.follow(&s.View, jobs)
 	if got, want := p.penalty(&s.View, 0), 3600.0/3630; got != want {
 		t.Errorf("factor %v, want %v", got, want)
@@ -64,7 +65,7 @@ func TestPolluxMeans(t *testing.T) {
 }
 
 // searchOf returns a search over all jobs that is prepared and has not run.
-func searchOf(p *pollux, s *cluster.State, jobs []Job) *search {
+func searchOf(p *pollux, s *cluster.State, jobs []elastic.Job) *search {
 	p.follow(&s.View, jobs)
 	left := newBudget(&s.View, jobs)
 	left.keep(jobs)
@@ -81,7 +82,7 @@ func TestPolluxAgainstAllAllocations(t *testing.T) {
 		list = list[:min(len(list), 5)]
 		s, jobs := stand(t, spec, list)
 		s.Advance(time.Duration(rapid.IntRange(0, 1000).Draw(r, "age")) * time.Second)
-		p := NewPollux(DefaultPollux()).(*pollux)
+		p := New(Default()).(*pollux)
 		g := searchOf(p, s, jobs)
 		if len(g.jobs) == 0 {
 			return
@@ -151,13 +152,13 @@ func TestPolluxDrawsFromItsSeed(t *testing.T) {
 	for i := range 40 {
 		list = append(list, asked{base: 1 + int32(i%3), most: 20})
 	}
-	c := DefaultPollux()
+	c := Default()
 	c.Generations = 3
 	results := map[int32]bool{}
 	for seed := range uint64(5) {
 		play := func() []int32 {
 			s, jobs := stand(t, cluster.Uniform(40, 8), list)
-			p := NewPollux(c)
+			p := New(c)
 			p.Reset(seed)
 			return wants(p, s, jobs)
 		}

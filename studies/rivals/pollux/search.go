@@ -1,9 +1,10 @@
-package elastic
+package pollux
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -11,7 +12,7 @@ import (
 // workers. A running job never goes below step 1.
 type search struct {
 	*pollux
-	jobs  []*Job
+	jobs  []*elastic.Job
 	genes []gene
 	at    []int32 // index in steps of each job's step 0
 	steps []step
@@ -44,7 +45,7 @@ type allotment struct {
 }
 
 // newSearch prepares the search. The budget left contains what there is beside the base of the running jobs.
-func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*Job) *search {
+func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*elastic.Job) *search {
 	g := &search{pollux: p, jobs: jobs, left: left, room: left.gpuMilli}
 	owners := map[string]int32{}
 	for _, j := range jobs {

@@ -1,14 +1,16 @@
-package elastic
+// Package pollux has Pollux-style elastic scheduling (Qiao et al., OSDI 2021), which Lyra is compared with.
+package pollux
 
 import (
 	"math/rand/v2"
 
+	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/internal/rng"
 )
 
-// PolluxConfig are the options of Pollux. [C] is public code of Pollux: AdaptDL, and an older version of its policy.
-type PolluxConfig struct {
+// Config are the options of the policy. [C] is public code of Pollux: AdaptDL, and an older version of its policy.
+type Config struct {
 	Population  int // number of allocations kept: 100 [C]
 	Generations int // 250, as Lyra (EuroSys 2023), §7.1, chose for more than 3,500 GPUs; Pollux's preset is 100
 	// Patience ends the search after that many generations without a better allocation; 0 never does. Own choice: 50.
@@ -30,23 +32,23 @@ const (
 	delay = 30
 )
 
-// DefaultPollux returns the default options of Pollux.
-func DefaultPollux() PolluxConfig {
-	return PolluxConfig{
+// Default returns the default options.
+func Default() Config {
+	return Config{
 		Population: 100, Generations: 250, Patience: 50, Jobs: 2000,
 	}
 }
 
 // pollux is Pollux-style (Qiao et al., OSDI 2021): a genetic search for the numbers of workers with the highest fitness, the
 // generalised mean of the jobs' speedups. A job's speedup is relative to its speed with an equal share of the cluster. The
-// policy has no clock of its own; Pollux searches every 60 s, which is Config.Epoch of the scheduler.
+// policy has no clock of its own; Pollux searches every 60 s, which is elastic.Config.Epoch.
 //
 // Differences from the source: goodput is throughput at a fixed batch size per worker. Pollux derives statistical efficiency
 // from gradient noise, which no trace contains, so batch sizes are not tuned. The search is over numbers of workers, not over
 // servers, which the scheduler chooses, and it begins with what runs now and not with the population of the last search. Running
 // jobs keep at least their base. A waiting job that starts pays no delay, although the artifact charges it.
 type pollux struct {
-	PolluxConfig
+	Config
 	draw    *rand.Rand
 	history []changes // by job
 }
@@ -54,12 +56,12 @@ type pollux struct {
 // changes is how often a job's number of workers has changed while it ran; now is its number of workers when last seen.
 type changes struct{ now, count int32 }
 
-// NewPollux returns the policy Pollux. It panics if an option is out of range.
-func NewPollux(c PolluxConfig) Policy {
+// New returns the policy. It panics if an option is out of range.
+func New(c Config) elastic.Policy {
 	if c.Population < 2 || c.Generations < 0 || c.Jobs < 0 {
-		panic("elastic: options of pollux out of range")
+		panic("pollux: options out of range")
 	}
-	p := &pollux{PolluxConfig: c}
+	p := &pollux{Config: c}
 	p.Reset(0)
 	return p
 }
@@ -71,7 +73,7 @@ func (p *pollux) Reset(seed uint64) {
 	p.history = nil
 }
 
-func (p *pollux) Allocate(s *cluster.View, jobs []Job) {
+func (p *pollux) Allocate(s *cluster.View, jobs []elastic.Job) {
 	p.follow(s, jobs)
 	left := newBudget(s, jobs)
 	left.keep(jobs)
@@ -90,7 +92,7 @@ func (p *pollux) Allocate(s *cluster.View, jobs []Job) {
 }
 
 // follow counts the changes of running jobs.
-func (p *pollux) follow(s *cluster.View, jobs []Job) {
+func (p *pollux) follow(s *cluster.View, jobs []elastic.Job) {
 	if n := s.Jobs() - len(p.history); n > 0 {
 		p.history = append(p.history, make([]changes, n)...)
 	}
@@ -104,7 +106,7 @@ func (p *pollux) follow(s *cluster.View, jobs []Job) {
 }
 
 // choose separates the jobs that the search decides on from the others, both in the order of jobs.
-func (p *pollux) choose(left *budget, jobs []Job) (chosen, others []*Job) {
+func (p *pollux) choose(left *budget, jobs []elastic.Job) (chosen, others []*elastic.Job) {
 	picked := make([]bool, len(jobs))
 	n := 0
 	for _, running := range []bool{true, false} {

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines/all"
-	"github.com/clustergym/clustergym/baselines/rollout"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
+	"github.com/clustergym/clustergym/studies/rivals/rollout"
 	"pgregory.net/rapid"
 )
 

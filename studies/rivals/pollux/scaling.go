@@ -1,4 +1,4 @@
-package elastic
+package pollux
 
 import (
 	"github.com/clustergym/clustergym/env/cluster"

@@ -1,16 +1,16 @@
-package all
+package rivals
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/rollout"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/studies/rivals/rollout"
 )
 
-// looks returns the baseline that looks ahead in the simulator.
-func looks() baselines.Baseline {
+// lookahead returns the baseline that looks ahead in the simulator.
+func lookahead() baselines.Baseline {
 	return baselines.Baseline{
 		Name:  "rollout",
 		About: "another baseline that looks ahead: it plays what it might do on over drawn futures, and does what is better",
@@ -21,7 +21,7 @@ func looks() baselines.Baseline {
 	}
 }
 
-func declareRollout(s *baselines.Settings) maker {
+func declareRollout(s *baselines.Settings) func(string) cluster.Scheduler {
 	base, menu := "sjfskip", s.Menu()
 	c := rollout.Default(nil)
 	s.Text(&base, "base", "a baseline, its options behind it as in sjfhold/times=3", func(text string) error {

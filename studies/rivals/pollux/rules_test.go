@@ -1,4 +1,4 @@
-package elastic
+package pollux
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/profile"
-	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -21,10 +21,13 @@ type asked struct {
 }
 
 // stand returns a state in which these jobs run or wait, and the list of jobs for a policy.
-func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job) {
+func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []elastic.Job) {
 	t.Helper()
-	s := must.Get(cluster.NewState(spec, len(list)))(t)
-	var jobs []Job
+	s, err := cluster.NewState(spec, len(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs []elastic.Job
 	for i := range list {
 		a, id := &list[i], cluster.JobID(i)
 		if a.milli == 0 {
@@ -40,11 +43,13 @@ func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job
 				t.Fatalf("job %d does not fit", i)
 			}
 			tx := s.Begin(nil)
-			must.Do(t, tx.Place(id, p))
+			if err := tx.Place(id, p); err != nil {
+				t.Fatal(err)
+			}
 			tx.End()
 		}
 		if a.now == 0 || a.base < a.most {
-			jobs = append(jobs, Job{
+			jobs = append(jobs, elastic.Job{
 				ID: id, Base: a.base, Most: a.most, Now: a.now, GPUMilli: int64(a.milli), Left: a.left, Workers: 1,
 			})
 		}
@@ -53,10 +58,10 @@ func stand(t testing.TB, spec cluster.Spec, list []asked) (*cluster.State, []Job
 }
 
 // wants runs the policy and returns the workers of every job, by id.
-func wants(p Policy, s *cluster.State, jobs []Job) []int32 {
+func wants(p elastic.Policy, s *cluster.State, jobs []elastic.Job) []int32 {
 	p.Allocate(&s.View, jobs)
 	want := make([]int32, len(jobs))
-	slices.SortFunc(jobs, func(a, b Job) int { return int(a.ID - b.ID) })
+	slices.SortFunc(jobs, func(a, b elastic.Job) int { return int(a.ID - b.ID) })
 	for i := range jobs {
 		want[i] = jobs[i].Want
 	}
@@ -66,7 +71,7 @@ func wants(p Policy, s *cluster.State, jobs []Job) []int32 {
 // story is a row of the tables: jobs compete for the GPUs of one server.
 type story struct {
 	name   string
-	policy Policy
+	policy elastic.Policy
 	gpus   int
 	quota  int32 // of tenant a; 0 for none
 	cpu    int64 // of the server, 0 for no limit
@@ -96,11 +101,11 @@ func tell(t *testing.T, stories []story) {
 }
 
 // variants returns pollux that searches over few jobs or none.
-func variants() (all []Policy) {
+func variants() (all []elastic.Policy) {
 	for jobs := range 4 {
-		c := DefaultPollux()
+		c := Default()
 		c.Population, c.Generations, c.Jobs = 8, 5, jobs
-		all = append(all, NewPollux(c))
+		all = append(all, New(c))
 	}
 	return all
 }
@@ -160,10 +165,10 @@ func TestPoliciesKeepTheRules(t *testing.T) {
 	}
 }
 
-func checkRules(t *rapid.T, s *cluster.State, jobs []Job) {
+func checkRules(t *rapid.T, s *cluster.State, jobs []elastic.Job) {
 	room, quota := int64(s.Servers())*int64(s.Server(0).GPUs)*cluster.WholeGPU, int64(-1)
 	for _, id := range s.Running() {
-		if !slices.ContainsFunc(jobs, func(j Job) bool { return j.ID == id }) {
+		if !slices.ContainsFunc(jobs, func(j elastic.Job) bool { return j.ID == id }) {
 			room -= s.Placement(id).GPUMilli()
 		}
 	}

@@ -1,8 +1,9 @@
-package elastic
+package pollux
 
 import (
 	"math"
 
+	"github.com/clustergym/clustergym/baselines/elastic"
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -16,7 +17,7 @@ type budget struct {
 
 // newBudget counts what is left beside running jobs that are not in the parameter jobs. The running jobs in it count as if they
 // held nothing.
-func newBudget(s *cluster.View, jobs []Job) *budget {
+func newBudget(s *cluster.View, jobs []elastic.Job) *budget {
 	b := &budget{state: s, gpuMilli: s.Total().GPUMilli, tenants: allowance{}}
 	for _, id := range s.Running() {
 		b.gpuMilli -= s.Placement(id).GPUMilli()
@@ -35,13 +36,13 @@ func (b *budget) add(id cluster.JobID, milli int64) {
 }
 
 // fits returns how many more workers the job can get.
-func (b *budget) fits(j *Job) int32 {
+func (b *budget) fits(j *elastic.Job) int32 {
 	left := min(b.gpuMilli, b.tenants.left(b.state, j.ID))
 	return int32(min(max(left, 0)/max(j.GPUMilli, 1), math.MaxInt32))
 }
 
 // give adds workers to the job's Want and reports true if the budget has that many; otherwise it changes nothing.
-func (b *budget) give(j *Job, workers int32) bool {
+func (b *budget) give(j *elastic.Job, workers int32) bool {
 	if b.fits(j) < workers {
 		return false
 	}
@@ -50,17 +51,35 @@ func (b *budget) give(j *Job, workers int32) bool {
 }
 
 // must adds workers to the job's Want even if the budget does not have them.
-func (b *budget) must(j *Job, workers int32) {
+func (b *budget) must(j *elastic.Job, workers int32) {
 	j.Want += workers
 	b.add(j.ID, -int64(workers)*j.GPUMilli)
 }
 
 // keep sets Want to the base of every running job and to 0 of every other job.
-func (b *budget) keep(jobs []Job) {
+func (b *budget) keep(jobs []elastic.Job) {
 	for i := range jobs {
 		jobs[i].Want = 0
 		if jobs[i].Now > 0 {
 			b.must(&jobs[i], jobs[i].Base)
 		}
 	}
+}
+
+// allowance is how much of each tenant's quota an allocation uses, in thousandths of GPUs.
+type allowance map[string]int64
+
+// take adds thousandths of GPUs to the use of the job's tenant; a negative number gives them back.
+func (a allowance) take(s *cluster.View, id cluster.JobID, milli int64) {
+	if s.Quota(id) >= 0 {
+		a[s.Spec(id).Tenant] += milli
+	}
+}
+
+// left returns how many thousandths of GPUs the job's tenant may still take, beyond what it holds.
+func (a allowance) left(s *cluster.View, id cluster.JobID) int64 {
+	if milli, limited := s.QuotaLeft(id); limited {
+		return milli - a[s.Spec(id).Tenant]
+	}
+	return math.MaxInt64 / 4
 }
