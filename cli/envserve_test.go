@@ -22,17 +22,11 @@ import (
 func ask(t *testing.T, to io.Writer, from io.Reader, kind envserve.Kind, argument uint32) (text []byte) {
 	t.Helper()
 	request := binary.LittleEndian.AppendUint32(nil, uint32(kind))
-	if _, err := to.Write(binary.LittleEndian.AppendUint32(request, argument)); err != nil {
-		t.Fatal(err)
-	}
+	require.Get(to.Write(binary.LittleEndian.AppendUint32(request, argument)))(t)
 	var head [8]byte
-	if _, err := io.ReadFull(from, head[:]); err != nil {
-		t.Fatal(err)
-	}
+	require.Get(io.ReadFull(from, head[:]))(t)
 	text = make([]byte, binary.LittleEndian.Uint32(head[4:]))
-	if _, err := io.ReadFull(from, text); err != nil {
-		t.Fatal(err)
-	}
+	require.Get(io.ReadFull(from, text))(t)
 	if status := binary.LittleEndian.Uint32(head[:]); status != 0 {
 		t.Fatalf("request %d %d: %s", kind, argument, text)
 	}
@@ -60,9 +54,7 @@ func TestEnvironmentsAreServed(t *testing.T) {
 	}
 	for _, a := range hello.Arrays {
 		if a.Name == "reset" {
-			if _, err := memory.WriteAt([]byte{1, 1}, int64(a.Offset)); err != nil {
-				t.Fatal(err)
-			}
+			require.Get(memory.WriteAt([]byte{1, 1}, int64(a.Offset)))(t)
 		}
 	}
 	ask(t, to, from, envserve.Reset, 0)

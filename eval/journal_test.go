@@ -176,9 +176,7 @@ func TestOnlyNewCasesArePlayed(t *testing.T) {
 			if n := len(plan.Cases()); n != 16 {
 				t.Fatalf("%d cases, want 16", n)
 			}
-			if _, err := Run(t.Context(), plan, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(Run(t.Context(), plan, nil))(t)
 			changed := smallPlan(t, "fifo", "srtf")
 			changed.Journal, changed.Build = dir, plan.Build
 			c.change(&changed)
@@ -195,9 +193,7 @@ func TestOnlyNewCasesArePlayed(t *testing.T) {
 			}
 			fresh := t.TempDir()
 			changed.Journal = fresh
-			if _, err := Run(t.Context(), changed, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(Run(t.Context(), changed, nil))(t)
 			same(t, c.name, contents(t, dir), contents(t, fresh))
 		})
 	}
@@ -240,9 +236,7 @@ func TestWhatAKilledPlanLeftIsRemoved(t *testing.T) {
 	for _, path := range append(left, own, filepath.Join(dir, folderlock.Name)) {
 		must.Do(t, os.WriteFile(path, []byte("half"), 0o666))
 	}
-	if _, err := Run(t.Context(), journaled(t, dir, &played, "las"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), journaled(t, dir, &played, "las"), nil))(t)
 	for _, path := range append(left, filepath.Join(dir, folderlock.Name)) {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there: %v", path, err)
@@ -258,9 +252,7 @@ func TestWhatAKilledPlanLeftIsRemoved(t *testing.T) {
 func TestChangedLinesArePlayedAgain(t *testing.T) {
 	dir, played := t.TempDir(), 0
 	path := filepath.Join(dir, journalName)
-	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil))(t)
 	want := contents(t, dir)
 	lines := strings.SplitAfter(want["/"+journalName], "\n")
 	change := func(at int, old, new string) string {
@@ -337,9 +329,7 @@ func TestEveryByteOfALineCounts(t *testing.T) {
 // TestLostSchedulesArePlayedAgain checks that Run recreates a missing or damaged schedule by playing its case again.
 func TestLostSchedulesArePlayedAgain(t *testing.T) {
 	dir, played := t.TempDir(), 0
-	if _, err := Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), journaled(t, dir, &played, "fifo", "srtf"), nil))(t)
 	want := contents(t, dir)
 	found, err := filepath.Glob(filepath.Join(dir, schedulesName, "*"))
 	if err != nil || len(found) != 2 {

@@ -154,9 +154,7 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 			}
 			return test.change(unit, data)
 		}
-		if _, err := Run(t.Context(), plan, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Run(t.Context(), plan, nil))(t)
 		if len(pool.why) != len(plan.Cases()) || !strings.Contains(pool.why[0].Error(), test.want) {
 			t.Errorf("refused %d answers of %d, want all, the first with %q: %v", len(pool.why), len(plan.Cases()), test.want, pool.why)
 		}

@@ -120,9 +120,7 @@ func TestFitNeverSeesJobsOfWindows(t *testing.T) {
 			}
 			return all, err
 		}
-		if _, err := past.fit(t.Context(), both, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(past.fit(t.Context(), both, nil))(t)
 		windows := 0
 		for _, split := range []scenario.Split{scenario.Validation, scenario.Test} {
 			for i := range src.Count(split) {
@@ -256,9 +254,7 @@ func TestLearnedWithoutForest(t *testing.T) {
 	names := []string{"sjf+know:seen=training", "srsf+know:seen=training:by=mean", "sjf+know:seen=training:time=history"}
 	plan := must.Get(newPlan(src, scenario.Test, nil, found(t, names...)))(t)
 	plan.Workers = 2
-	if _, err := Run(t.Context(), plan, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), plan, nil))(t)
 	past := plan.Suites[0].Past
 	kinds := []belief.Kind{belief.Age, belief.History}
 	if len(past.learned) != len(kinds) || len(past.read) != 60 || past.fresh != nil {

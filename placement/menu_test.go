@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
@@ -171,9 +172,7 @@ func TestMenuHarmsLess(t *testing.T) {
 		c.Price, c.Patience = 0, rapid.Float64Range(0, 4).Draw(t, "patience")
 		tx, p := s.Begin(nil), placement.NewMenu(c)
 		for id := range cluster.JobID(2) {
-			if _, err := p.Place(tx, id); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Place(tx, id))(t)
 		}
 		join, wait := 1/own+(1/own)*(1-r.beside["a"]), 1+c.Patience
 		if got := s.Phase(1) == cluster.Running; got != (join < wait) && max(join-wait, wait-join) > 1e-9 {

@@ -107,11 +107,8 @@ func TestPackKeepsGuestsApart(t *testing.T) {
 func TestPackPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
-		var err error
 		name := rapid.SampledFrom([]string{"sharing(1)", "sharing(0.3)", everything}).Draw(t, "parts")
-		if cfg.Physics, err = physics.Parse(name); err != nil {
-			t.Fatal(err)
-		}
+		cfg.Physics = must.Get(physics.Parse(name))(t)
 		jobs := drawJobs(t, &cfg.Cluster, rapid.IntRange(2, 12).Draw(t, "jobs"))
 		for i := range jobs {
 			jobs[i].Request.GPUMilli = cluster.WholeGPU
@@ -127,9 +124,7 @@ func TestPackPasses(t *testing.T) {
 		s := state(t, &cfg, jobs)
 		tx, p := s.Begin(nil), placement.NewPack(c)
 		for _, id := range ordered(&s.View) {
-			if _, err := p.Place(tx, id); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Place(tx, id))(t)
 			for _, other := range slices.Clone(s.Running()) {
 				if other == id || s.Phase(id) != cluster.Running || !together(&s.View, id, other) {
 					continue

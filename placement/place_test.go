@@ -205,9 +205,7 @@ func prepared(t *testing.T, servers int, cores int64, r cluster.Profile, jobs ..
 func start(t *testing.T, s *cluster.State, p placement.Placer, ids ...cluster.JobID) (got []string) {
 	tx := s.Begin(nil)
 	for _, id := range ids {
-		if _, err := p.Place(tx, id); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Place(tx, id))(t)
 	}
 	must.Do(t, placement.Finish(p, tx))
 	for _, id := range ids {

@@ -73,9 +73,7 @@ func TestMenuPlaces(t *testing.T) {
 				test.change(&c)
 			}
 			last := cluster.JobID(len(test.jobs) - 1)
-			if _, err := placement.NewMenu(c).Place(tx, last); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(placement.NewMenu(c).Place(tx, last))(t)
 			var got []cluster.ServerID
 			for _, q := range s.Placement(last) {
 				got = append(got, q.Server)

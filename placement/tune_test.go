@@ -192,11 +192,8 @@ func TestTuneResizes(t *testing.T) {
 func TestTuneIsNoSlower(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := drawConfig(t)
-		var err error
 		name := rapid.SampledFrom([]string{"cpu-mem", "cpu-mem * inter-server(0.5)", "cpu-mem * scaling * gpu-type"}).Draw(t, "parts")
-		if cfg.Physics, err = physics.Parse(name); err != nil {
-			t.Fatal(err)
-		}
+		cfg.Physics = must.Get(physics.Parse(name))(t)
 		jobs := drawJobs(t, &cfg.Cluster, rapid.IntRange(1, 8).Draw(t, "jobs"))
 		s := state(t, &cfg, jobs)
 		tx, p, bestFit := s.Begin(nil), placement.NewTune(placement.DefaultTune()), &placement.BestFit{}

@@ -26,9 +26,7 @@ func (s *site) post(t testing.TB, length int, first string) net.Conn {
 	t.Helper()
 	c := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", s.web.Listener.Addr().String()))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	if _, err := fmt.Fprintf(c, "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, first); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fprintf(c, "POST /v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", length, first))(t)
 	return c
 }
 

@@ -41,10 +41,7 @@ func newSite(t testing.TB, p *policy.Policy, change func(*serve.Config)) *site {
 	if change != nil {
 		change(&c)
 	}
-	var err error
-	if s.Server, err = serve.New(c); err != nil {
-		t.Fatal(err)
-	}
+	s.Server = must.Get(serve.New(c))(t)
 	s.web = httptest.NewServer(s.Handler())
 	t.Cleanup(s.web.Close)
 	return s

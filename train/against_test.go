@@ -61,9 +61,7 @@ func TestAgainstIsWhatRivalsCost(t *testing.T) {
 	leaders := map[string]bool{}
 	for update := 1; update <= 4; update++ {
 		m := &Metrics{Update: update}
-		if _, err := r.gather(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.gather(t.Context(), m))(t)
 		src := r.sources[(update-1)%2]
 		pick := rng.Stream(cfg.Seed, "train", "windows", strconv.Itoa(update))
 		e, err := src.Episode(scenario.Train, pick.IntN(src.Count(scenario.Train)),

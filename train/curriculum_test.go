@@ -98,9 +98,7 @@ func TestWhatStagesPlay(t *testing.T) {
 	var returns [2]float64
 	for i := range returns {
 		m := Metrics{Update: 5}
-		if _, err := r.gather(t.Context(), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.gather(t.Context(), &m))(t)
 		returns[i] = m.Return
 		r.stages[1] = r.sources
 	}

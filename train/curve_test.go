@@ -31,9 +31,7 @@ func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
 		for i, name := range []string{"fifo", "sjfskip"} {
 			s, err := all.New(name)
 			must.Do(t, err)
-			if curves[i], err = g.follow(s, episode); err != nil {
-				t.Fatal(err)
-			}
+			curves[i] = must.Get(g.follow(s, episode))(t)
 			means[i] = eval.Measure(logOf(t, s, episode)).MeanJCT
 		}
 		if got, want := curves[1].over(curves[0]), means[1]/means[0]; math.Abs(got-want) > 1e-9 || want == 1 {

@@ -122,9 +122,7 @@ func TestGradientDoesNotDependOnMachines(t *testing.T) {
 				if len(l.machines) != min(workers, 4) || len(l.ppo)+len(l.experts) != len(l.machines) {
 					t.Fatalf("%d and %d machines for %d workers", len(l.experts), len(l.ppo), workers)
 				}
-				if _, err := l.gradient(samples[:250], 0.01); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(l.gradient(samples[:250], 0.01))(t)
 				got := slices.Clone(l.grads[0])
 				if want == nil {
 					want = got
@@ -172,9 +170,7 @@ func checkSum(t *testing.T, loss learn.Loss, samples []learn.Sample, got []float
 	defer m.Close()
 	sum, one := make([]float64, len(got)), make([]float64, len(got))
 	for i := range samples {
-		if _, err := m.Run(p.Params, samples[i:i+1], 1/float64(len(samples)), 0.01, one); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Run(p.Params, samples[i:i+1], 1/float64(len(samples)), 0.01, one))(t)
 		for k := range sum {
 			sum[k] += one[k]
 		}

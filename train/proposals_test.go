@@ -52,9 +52,7 @@ func TestProposalsAddUp(t *testing.T) {
 				greedy.see(c)
 				return nil
 			})
-			if _, err := flow(time.Hour).follow(team, episode); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(flow(time.Hour).follow(team, episode))(t)
 			for _, c := range []struct {
 				who     string
 				counts  *proposals

@@ -69,9 +69,7 @@ func TestWorkersKeepARunOpen(t *testing.T) {
 	}
 	var opened *run
 	for _, update := range []string{"4", "6"} {
-		if _, err := w.Open(t.Context(), job(update, r.policy.Digest())); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Open(t.Context(), job(update, r.policy.Digest())))(t)
 		if opened != nil && w.run != opened {
 			t.Error("the worker opened the run again")
 		}
@@ -91,9 +89,7 @@ func playedOnce(tb testing.TB) (*run, []byte) {
 	cfg.Updates, cfg.Expert, cfg.Windows = 1, 0, 1
 	r := &run{cfg: cfg, opt: opt}
 	var err error
-	if r.goal, err = cfg.goal(); err != nil {
-		tb.Fatal(err)
-	}
+	r.goal = must.Get(cfg.goal())(tb)
 	if _, _, err = r.openSources(); err != nil {
 		tb.Fatal(err)
 	}

@@ -240,9 +240,7 @@ func TestObjectiveOfARun(t *testing.T) {
 	for i, name := range []string{"fifo", "sjfskip"} {
 		s, err := all.New(name)
 		must.Do(t, err)
-		if curves[i], err = g.follow(s, episode); err != nil {
-			t.Fatal(err)
-		}
+		curves[i] = must.Get(g.follow(s, episode))(t)
 		var jct []float64
 		for _, r := range logOf(t, s, episode).Records {
 			if r.Kind == sim.Finish {

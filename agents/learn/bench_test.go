@@ -67,9 +67,7 @@ func BenchmarkStep(b *testing.B) {
 				list, grad := full(s, p, servers), make([]float32, p.Count())
 				m := machine[float32](b, s, stepRows, servers, stepJobs, stepCandidates, l)
 				step := func() {
-					if _, err := m.Run(p, list, 1.0/stepRows, 0.01, grad); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(m.Run(p, list, 1.0/stepRows, 0.01, grad))(b)
 				}
 				step()
 				start := cpu()

@@ -174,9 +174,7 @@ func TestGraphAgreesWithForward(t *testing.T) {
 			net, grad := agents.NewNet(s, p), make([]float32, p.Count())
 			for _, l := range losses {
 				m := machine[float32](t, s, rows+1, c.servers, c.jobs, c.candidates, l)
-				if _, err := m.Run(p, list, 1, 0, grad); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(m.Run(p, list, 1, 0, grad))(t)
 				for r := range list {
 					net.Forward(list[r].Observation)
 					got := m.LogProbs(r)
@@ -210,9 +208,7 @@ func TestGradients(t *testing.T) {
 					list[i].LogProb += 0.05 * float64(i%5-2) // ratios on both sides of 1, within the clip range
 				}
 				grad, scrap := make([]float64, p.Count()), make([]float64, p.Count())
-				if _, err := m.Run(p, list, 0.5, 0.1, grad); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(m.Run(p, list, 0.5, 0.1, grad))(t)
 				differences(t, p, grad, func() float64 {
 					st := must.Get(m.Run(p, list, 0.5, 0.1, scrap))(t)
 					return st.Loss

@@ -231,9 +231,7 @@ func TestLoad(t *testing.T) {
 func TestListsAreReplacedWhole(t *testing.T) {
 	got := defaults()
 	before := got.Train.Hidden
-	if _, err := Read(strings.NewReader("train: {hidden: [1]}\njobs: []"), "x", &got, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Read(strings.NewReader("train: {hidden: [1]}\njobs: []"), "x", &got, Options{}))(t)
 	if len(got.Train.Hidden) != 1 || len(got.Jobs) != 0 || before[0] != 64 {
 		t.Errorf("hidden %v, jobs %v, default %v", got.Train.Hidden, got.Jobs, before)
 	}

@@ -124,10 +124,7 @@ func compare(t *testing.T, p *pin, old pins, got digested, text []byte) {
 	case want.digest != got.digest:
 		dir := os.Getenv("CLUSTERGYM_ARTEFACTS")
 		if dir == "" {
-			var err error
-			if dir, err = os.MkdirTemp("", "pins-"); err != nil {
-				t.Fatal(err)
-			}
+			dir = must.Get(os.MkdirTemp("", "pins-"))(t)
 		}
 		path, before := write(t, dir, p, text), filepath.Join(os.TempDir(), "pins-before")
 		t.Errorf("%s of %s on window %s differs:\ngot  %s %s\nwant %s %s\n"+

@@ -106,26 +106,6 @@ func TestClear(t *testing.T) {
 	}
 }
 
-func TestPlainWithoutTotal(t *testing.T) {
-	var out bytes.Buffer
-	c := newClock()
-	b := progress.New(&out, plain(c))
-	b.Set(7)
-	c.tick(2 * time.Second)
-	b.Finish()
-	if diff := cmp.Diff([]string{"7  3.5/s  2s"}, lines(&out)); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
-}
-
-func TestFinishWithoutTimeOrSteps(t *testing.T) {
-	var out bytes.Buffer
-	progress.New(&out, plain(newClock())).Finish()
-	if diff := cmp.Diff([]string{"0  0/s  0s"}, lines(&out)); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
-}
-
 func TestQuietWritesNothing(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var out bytes.Buffer
@@ -221,17 +201,31 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// TestSkip checks that steps finished before do not affect the rate or the estimated remaining time.
-func TestSkip(t *testing.T) {
-	var out strings.Builder
-	now := time.Unix(0, 0)
-	plain := false
-	b := progress.New(&out, progress.Options{Total: 100, Unit: "it", Now: func() time.Time { return now }, Terminal: &plain})
-	b.Skip(90)
-	now = now.Add(10 * time.Second)
-	b.Set(95)
-	b.Finish()
-	if got := out.String(); !strings.Contains(got, "95/100 it  95%  0.5 it/s  10s  eta 10s") {
-		t.Errorf("printed %q, want the speed of the 5 steps since", got)
+// TestOnePlainLine checks the line at the end, without a total or steps, and that steps finished before do not count for the rate.
+func TestOnePlainLine(t *testing.T) {
+	for _, c := range []struct {
+		steps, before int64
+		total         bool
+		after         time.Duration
+		want          string
+	}{
+		{7, 0, false, 2 * time.Second, "7  3.5/s  2s"},
+		{0, 0, false, 0, "0  0/s  0s"},
+		{95, 90, true, 5 * time.Second, "train  95/400 it  24%  1 it/s  5s  eta 5m5s"},
+	} {
+		var out bytes.Buffer
+		clock := newClock()
+		o := plain(clock)
+		if c.total {
+			o = withTotal(o)
+		}
+		b := progress.New(&out, o)
+		b.Skip(c.before)
+		clock.tick(c.after)
+		b.Set(c.steps)
+		b.Finish()
+		if diff := cmp.Diff([]string{c.want}, lines(&out)); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
 	}
 }

@@ -20,9 +20,7 @@ func pack(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := must.Get(gzip.NewWriterLevel(&b, gzip.BestSpeed))(t)
-	if _, err := z.Write(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write(text))(t)
 	must.Do(t, z.Close())
 	return b.Bytes()
 }

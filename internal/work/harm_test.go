@@ -304,9 +304,7 @@ func TestAFullDiskEndsThePool(t *testing.T) {
 	s.pool.Close(false)
 	conn, err := s.broker.Connect()
 	must.Do(t, err)
-	if s.pool, err = NewPool(t.Context(), PoolOptions{Conn: conn, Build: testBuild, AckWait: s.pool.AckWait}); err != nil {
-		t.Fatal(err)
-	}
+	s.pool = must.Get(NewPool(t.Context(), PoolOptions{Conn: conn, Build: testBuild, AckWait: s.pool.AckWait}))(t)
 	s.start(t, 1)
 	s.finish(t, 1)
 	if n := computed.Load(); n != 1 {
@@ -349,9 +347,7 @@ func TestAClockMayBeWrong(t *testing.T) {
 	must.Do(t, conn.Publish(DefaultQueue+".beat", m.encode()))
 	m.body = []byte(right(m.Unit))
 	m.Digest = digest(m.body)
-	if _, err := conn.Request(DefaultQueue+".answer", m.encode(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(conn.Request(DefaultQueue+".answer", m.encode(), time.Minute))(t)
 	run(t, s.worker(t, "honest"))
 	s.finish(t, 3)
 }

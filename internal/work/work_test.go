@@ -28,9 +28,7 @@ func newSite(t *testing.T, change func(*PoolOptions)) *site {
 	t.Helper()
 	s := &site{token: NewToken(), stored: map[int]string{}}
 	var err error
-	if s.broker, err = StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: s.token}); err != nil {
-		t.Fatal(err)
-	}
+	s.broker = must.Get(StartBroker(BrokerOptions{Address: "127.0.0.1:0", Token: s.token}))(t)
 	t.Cleanup(s.broker.Close)
 	conn, err := s.broker.Connect()
 	must.Do(t, err)
@@ -42,9 +40,7 @@ func newSite(t *testing.T, change func(*PoolOptions)) *site {
 	if change != nil {
 		change(&o)
 	}
-	if s.pool, err = NewPool(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	s.pool = must.Get(NewPool(t.Context(), o))(t)
 	t.Cleanup(func() { s.pool.Close(true) })
 	return s
 }

@@ -52,10 +52,7 @@ func newSite(t testing.TB, p *policy.Policy, change func(*decide.Config)) *site 
 	if change != nil {
 		change(&c)
 	}
-	var err error
-	if s.Decider, err = decide.New(c); err != nil {
-		t.Fatal(err)
-	}
+	s.Decider = must.Get(decide.New(c))(t)
 	return s
 }
 

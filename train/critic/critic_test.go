@@ -128,9 +128,7 @@ func TestGraphAgreesWithNet(t *testing.T) {
 	for _, c := range []struct{ servers, jobs int }{{1, 1}, {16, 32}, {64, 48}} {
 		m := machine[float32](t, s, 11, c.servers, c.jobs)
 		list, want := states(s, c.servers, c.jobs, 10)
-		if _, err := m.Run(p, list, want, grad); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Run(p, list, want, grad))(t)
 		for i := range list {
 			if got, want := float64(m.Values()[i]), net.Value(&list[i]); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
 				t.Fatalf("%+v, state %d: %v, want %v", c, i, got, want)
