@@ -26,7 +26,7 @@ func TestWhatOnlyTrainingUses(t *testing.T) {
 		{"against: las", "against: las\n  reward: p99:power=99", "train.reward: reward p99", true},
 		{"against: las", "against: theirs", `train.against: policy "theirs"`, true},
 		{"prior: fifo,sjfskip", "prior: theirs,sjfskip", `train.prior: policy "theirs"`, true},
-		{"against: las", "against: las\n  candidates: 9\n  rivals: theirs", `train.rivals: policy "theirs"`, false},
+		{"against: las", "against: las\n  candidates: 9\n  rivals: theirs", `policy "theirs": no such baseline`, false},
 		{"against: las", "against: las\n  encoder: theirs", `encoder "theirs" is not part of this program`, false},
 	} {
 		lacks := strings.Replace(string(text), c.old, c.lacking, 1)
