@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -183,4 +184,34 @@ func TestKnapsackTies(t *testing.T) {
 // value returns by how many nanoseconds k flexible workers shorten the job [L §5.2].
 func (g *group) value(k int32) float64 {
 	return g.work * float64(k) / (float64(g.base) * float64(g.base+k))
+}
+
+// BenchmarkKnapsack solves the largest instance that Lyra reports (354 items, 245 GPUs, 0.02 s), one of the size of its training
+// cluster (3,544 GPUs) and one of the size of all its GPUs (7,704), with workers of equal weight and of several weights.
+func BenchmarkKnapsack(b *testing.B) {
+	for _, c := range []struct {
+		name        string
+		jobs, items int
+		capacity    int64
+		weights     int64
+	}{
+		{"354items245GPUs/1weight", 59, 6, 245, 1},
+		{"354items245GPUs/4weights", 59, 6, 245, 4},
+		{"2400items2000GPUs/1weight", 300, 8, 2000, 1},
+		{"2400items3544GPUs/4weights", 300, 8, 3544, 4},
+		{"16000items7704GPUs/4weights", 500, 32, 7704, 4},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			groups := make([]group, c.jobs)
+			for i := range groups {
+				groups[i] = group{1 + r.Int64N(c.weights), 1 + r.Int32N(8), int32(c.items), 100 + r.Float64()*1e5}
+			}
+			var z knapsack
+			b.ReportAllocs()
+			for b.Loop() {
+				z.solve(groups, c.capacity)
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -363,5 +364,36 @@ func TestPredictDoesNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { f.Predict(rows[:8]) }); n > 0 {
 			t.Errorf("median %v: %v allocations", median, n)
 		}
+	}
+}
+
+// BenchmarkTrain trains on 100,000 rows of 8 features. It should take a few seconds per core. core-s is wall time times workers,
+// which is meaningful only on an idle machine.
+func BenchmarkTrain(b *testing.B) {
+	rows, targets := friedman(rng.Stream(1, "rows"), 100_000)
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			b.ReportAllocs()
+			c := Default()
+			c.Workers = workers
+			for b.Loop() {
+				if _, err := Train(rows, targets, c); err != nil {
+					b.Fatal(err)
+				}
+			}
+			seconds := b.Elapsed().Seconds() / float64(b.N)
+			b.ReportMetric(seconds*float64(workers), "core-s/op")
+			b.ReportMetric(float64(c.Trees*len(targets))/seconds/float64(workers)/1e6, "Mrow-trees/core-s")
+		})
+	}
+}
+
+func BenchmarkPredict(b *testing.B) {
+	rows, targets := friedman(rng.Stream(1, "rows"), 20_000)
+	f := must.Get(Train(rows, targets, Default()))(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		k := i % len(targets) * 8
+		f.Predict(rows[k : k+8])
 	}
 }

@@ -375,3 +375,27 @@ func TestMemoryOfSpeedsIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkRead reports the time of learning from a reading, and of that together with asking what is now believed of the job.
+func BenchmarkRead(b *testing.B) {
+	for name, after := range map[string]func(*Speeds, *cluster.JobSpec){
+		"learn": func(*Speeds, *cluster.JobSpec) {}, "learn and ask": func(l *Speeds, spec *cluster.JobSpec) { l.Version(spec) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			l, c, n := NewSpeeds(true), newToy(b, 2000), 0
+			for b.Loop() {
+				if c.n == 2000 {
+					c = newToy(b, 2000)
+				}
+				id := c.submit(cluster.JobSpec{User: fmt.Sprint(n % 50), Model: fmt.Sprint(n % 20), Group: fmt.Sprint(n % 300), Request: amount(3)})
+				for _, cores := range []float64{3, 2, 6, 4} {
+					n++
+					c.read(id, as(c.Spec(id), cores), cores)
+					l.Read(&c.View, id)
+					after(l, c.Spec(id))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/reading")
+		})
+	}
+}
