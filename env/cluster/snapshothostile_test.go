@@ -152,17 +152,3 @@ func TestHostileSnapshotsAreReadInBoundedMemory(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkReadSnapshot(b *testing.B) {
-	text := hostile("", many(1000, func(i int) string { return fmt.Sprintf(aServerOf, fmt.Sprint(i), 8) }), many(20_000, func(i int) string {
-		return fmt.Sprintf(`{"id":"%d","user":"u%d","tenant":"t","submit_s":0,"workers":%d,"gpu_milli":1000,"cpu_milli":4000,"mem_mib":64000,`+
-			`"estimate_s":3600.5,"state":"pending"}`, i, i%100, 1+i%8)
-	}))
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ReadSnapshot(strings.NewReader(text)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

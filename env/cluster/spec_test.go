@@ -127,21 +127,3 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkValidateHostile measures the validation of as many GPU types as a hostile file can name. Its time must be linear in
-// their number, not quadratic.
-func BenchmarkValidateHostile(b *testing.B) {
-	spec := Uniform(MaxServers, 1)
-	for i := range spec.Servers {
-		spec.Servers[i].GPUType = spec.Servers[i].Name
-	}
-	quotas := Uniform(1, 1)
-	for i := range MaxServers {
-		quotas.Quotas = append(quotas.Quotas, Quota{Tenant: spec.Servers[i].Name, GPUs: 1})
-	}
-	for b.Loop() {
-		if spec.Validate() == nil || quotas.Validate() != nil {
-			b.Fatal("want too many types refused, and many quotas taken")
-		}
-	}
-}
