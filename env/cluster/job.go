@@ -57,6 +57,10 @@ type JobSpec struct {
 	Where *ServerSet `log:"where,where" snapshot:"servers,where"`
 	// Estimate is the estimated run time of the job alone, 0 if the scenario discloses none. It does not include Ran.
 	Estimate time.Duration `log:"estimate,0..maxTime" snapshot:"estimate_s,seconds"`
+	// Deadline is when the job should have ended, 0 if its trace says nothing. Priority is higher for jobs that matter more. Only
+	// objectives read them.
+	Deadline time.Duration `log:"deadline,0..maxTime" snapshot:"deadline_s,past"`
+	Priority int32         `log:"priority,-1000000000..2000000000" snapshot:"priority,-1000000000..2000000000"`
 	// Ran is the work that the job had done before the episode began, 0 for a job that begins in the episode. Its progress does
 	// not include it.
 	Ran time.Duration `log:"ran,0..maxTime" snapshot:"ran_s,seconds"`

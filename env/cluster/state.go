@@ -23,6 +23,9 @@ type job struct {
 	phase     Phase
 	kinds     uint16        // bits of the GPU types that the job accepts
 	starts    int32         // how often it was placed from the queue
+	moves     int32         // how often it was moved while it ran
+	resizes   int32         // how often it was resized while it ran
+	lost      float64       // the sum over its stops of the fraction of its work that it lost
 	first     time.Duration // when it was first placed, if starts > 0; longAgo if that was before the job was restored
 	at        int32         // its index in View.pending or View.running
 	tenant    int32         // index into View.tenants, -1 without a quota
@@ -130,6 +133,9 @@ func (s *State) SetProgress(id JobID, done, from time.Duration, rate float64) {
 	j := &s.jobs[id]
 	if was := s.progressOf(j); was > done {
 		j.reached = max(j.reached, was)
+		if j.phase == Pending {
+			j.lost += 1 - float64(done)/float64(was)
+		}
 	}
 	j.done, j.since, j.rate = done, from, rate
 }

@@ -252,6 +252,11 @@ func (t *Txn) move(kind OpKind, id JobID, p Placement) error {
 	s.occupy(id, s.pieceStorage(p), nil)
 	j.done = s.progressOf(&before)
 	j.since = max(s.now, before.since) // a job that is restarting continues to restart
+	if kind == OpMigrate {
+		j.moves++
+	} else {
+		j.resizes++
+	}
 	t.record(kind, id, &before)
 	return nil
 }

@@ -104,6 +104,19 @@ func (s *View) Spec(id JobID) *JobSpec { return s.jobs[id].spec }
 // Starts returns how often the job was placed from the queue.
 func (s *View) Starts(id JobID) int { return int(s.jobs[id].starts) }
 
+// Changes returns how often the job was stopped, moved and resized, also at the instant of its start.
+func (s *View) Changes(id JobID) (stops, moves, resizes int) {
+	j := &s.jobs[id]
+	stops = int(j.starts)
+	if stops > 0 && j.phase != Pending {
+		stops--
+	}
+	return stops, int(j.moves), int(j.resizes)
+}
+
+// Lost returns the sum, over the job's stops, of the fraction of its work that it lost.
+func (s *View) Lost(id JobID) float64 { return s.jobs[id].lost }
+
 // Fresh reports whether the job was placed for the first time at this very instant, even if it was stopped or moved since.
 func (s *View) Fresh(id JobID) bool {
 	j := &s.jobs[id]

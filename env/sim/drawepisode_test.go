@@ -7,6 +7,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/must"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/rng"
 	"pgregory.net/rapid"
 )
@@ -119,9 +120,9 @@ func drawRunning(t *rapid.T, e sim.Episode) (running []sim.Running) {
 	if !ok || tx.Now() != 0 {
 		return nil
 	}
-	c := chaos{draw: rng.Stream(rapid.Uint64().Draw(t, "seed of the warm start"), "warm")}
+	c := simtest.Chaos{Draw: rng.Stream(rapid.Uint64().Draw(t, "seed of the warm start"), "warm")}
 	for _, id := range slices.Clone(tx.View().Pending()) {
-		if p := c.spread(tx.View(), id); c.draw.IntN(4) > 0 && tx.Place(id, p) == nil {
+		if p := c.Spread(tx.View(), id); c.Draw.IntN(4) > 0 && tx.Place(id, p) == nil {
 			running = append(running, sim.Running{Job: id, Placement: p})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/must"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"pgregory.net/rapid"
 )
 
@@ -21,7 +22,7 @@ func TestForkGoesOnAsItsOriginal(t *testing.T) {
 		played++
 		e, seed := drawEpisode(t), rapid.Uint64().Draw(t, "seed")
 		at := rapid.IntRange(0, 12).Draw(t, "decisions before the fork")
-		first, second := drawScheduler(t), func() cluster.Scheduler { return &chaos{} }
+		first, second := drawScheduler(t), func() cluster.Scheduler { return &simtest.Chaos{} }
 		alone := begin(t, e)
 		goOn(t, alone, first(), seed, at)
 		want := goOn(t, alone, second(), seed+1, -1)

@@ -15,6 +15,7 @@ import (
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/profile"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -95,7 +96,7 @@ func TestHidingChangesNoTruth(t *testing.T) {
 		hidden := begin(t, e)
 		var logs [2]string
 		for i, s := range []*sim.Sim{told, hidden} {
-			var c chaos // draws its operations and reads neither progress nor speeds
+			var c simtest.Chaos // draws its operations and reads neither progress nor speeds
 			must.Do(t, c.Reset(seed))
 			for tx, ok := s.Next(); ok; tx, ok = s.Next() {
 				must.Do(t, c.Schedule(tx))

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/internal/formattest"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -39,7 +40,7 @@ func drawFIFO(t rapid.TB) cluster.Scheduler {
 
 // failing is a scheduler that returns an error at its n-th decision.
 type failing struct {
-	chaos
+	simtest.Chaos
 	left int
 }
 
@@ -47,7 +48,7 @@ func (f *failing) Schedule(tx *cluster.Txn) error {
 	if f.left--; f.left < 0 {
 		return errors.New("enough")
 	}
-	return f.chaos.Schedule(tx)
+	return f.Chaos.Schedule(tx)
 }
 
 // TestUnfinishedLog checks that the log of an episode whose scheduler failed can be written, read and replayed, too.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
@@ -33,7 +34,7 @@ func TestResumeGoesOnAsTheEpisode(t *testing.T) {
 		}
 		tx := s.State().Txn()
 		if rapid.Bool().Draw(t, "with operations") {
-			propose := chaos{}
+			propose := simtest.Chaos{}
 			propose.Reset(seed)
 			must.Do(t, propose.Schedule(tx))
 		}

@@ -1,0 +1,98 @@
+package objectives
+
+import (
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// passShared charges what the cluster as a whole costs between two instants.
+func (m *Meter) passShared(v *cluster.View, from, to time.Duration) {
+	hours := (to - from).Hours()
+	for i := range m.objective.Terms {
+		t, n := &m.objective.Terms[i], 0.0
+		switch t.Cost {
+		case IdleGPUTime:
+			if m.waits(v) {
+				n = float64(v.FreeTotal())
+			}
+		case Makespan:
+			if len(m.active) > 0 || m.ended < m.options.Jobs-m.options.Warm {
+				n = 1
+			}
+		case Unfair:
+			n = m.tenants.shortfall(v)
+		}
+		if n > 0 {
+			m.terms[i] += t.Price.Amount * n * hours / t.Price.hours()
+		}
+	}
+}
+
+// waits reports whether a job waits that counts.
+func (m *Meter) waits(v *cluster.View) bool {
+	for _, id := range v.Pending() {
+		if int(id) >= m.options.Warm {
+			return true
+		}
+	}
+	return false
+}
+
+// tenants is memory for computing shares.
+type tenants struct {
+	at    map[string]int
+	list  []tenantUse
+	stamp int
+}
+
+type tenantUse struct {
+	quota, wants, holds int64 // in thousandths of GPUs; a quota of -1 is none
+}
+
+// shortfall returns by how many GPUs the tenant that is worst off holds less than its share: its quota or, where no tenant has one,
+// an equal part for each tenant with jobs, but never more than its jobs ask for. Jobs without a tenant are their user's.
+func (s *tenants) shortfall(v *cluster.View) float64 {
+	if s.at == nil {
+		s.at = map[string]int{}
+	}
+	clear(s.at)
+	s.list = s.list[:0]
+	for _, id := range v.Pending() {
+		s.of(v, id).wants += v.Spec(id).GPUMilli()
+	}
+	for _, id := range v.Running() {
+		u, held := s.of(v, id), v.Placement(id).GPUMilli()
+		u.holds += held
+		u.wants += held
+	}
+	worst, equal := int64(0), int64(0)
+	if n := int64(len(s.list)); n > 0 {
+		total := v.Total()
+		equal = total.GPUMilli / n
+	}
+	for _, u := range s.list {
+		share := u.quota
+		if share < 0 {
+			share = equal
+		}
+		worst = max(worst, min(share, u.wants)-u.holds)
+	}
+	return float64(worst) / cluster.WholeGPU
+}
+
+// of returns the use of a job's tenant.
+func (s *tenants) of(v *cluster.View, id cluster.JobID) *tenantUse {
+	spec := v.Spec(id)
+	name := spec.Tenant
+	if name == "" {
+		name = spec.User
+	}
+	i, ok := s.at[name]
+	if !ok {
+		i = len(s.list)
+		s.at[name] = i
+		s.list = append(s.list, tenantUse{quota: v.Quota(id)})
+	}
+	return &s.list[i]
+}

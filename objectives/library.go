@@ -1,0 +1,48 @@
+package objectives
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+//go:embed library/*.yaml
+var library embed.FS
+
+// Names returns the names of the library's objectives, in alphabetical order.
+func Names() (names []string) {
+	files, err := fs.Glob(library, "library/*.yaml")
+	if err != nil {
+		panic(err) // the pattern is correct
+	}
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(strings.TrimPrefix(f, "library/"), ".yaml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in .yaml
+// or .yml. The error of an unknown name lists those that there are.
+func Open(nameOrPath string) (*Objective, error) {
+	if strings.ContainsAny(nameOrPath, `/\`) || strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml") {
+		f, err := os.Open(nameOrPath)
+		if err != nil {
+			return nil, fmt.Errorf("objective: %w", err)
+		}
+		defer f.Close()
+		o, err := Read(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", nameOrPath, err)
+		}
+		return o, nil
+	}
+	text, err := library.ReadFile("library/" + nameOrPath + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("objective %q, want a YAML file or one of %s", nameOrPath, strings.Join(Names(), ", "))
+	}
+	return parse(text)
+}

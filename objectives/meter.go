@@ -1,0 +1,311 @@
+package objectives
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Meter adds up what an episode costs while it goes on. Whoever drives the cluster calls Pass before each stretch of time during
+// which only the clock changes, and Close at the end. Equal episodes give equal costs, whatever the stretches are, up to rounding.
+// Not safe for concurrent use.
+type Meter struct {
+	objective *Objective
+	options   Options
+	jobs      []account // by JobID
+	active    []cluster.JobID
+	terms     []float64     // by term, all that has been charged
+	ended     int           // jobs that count and are done
+	began     time.Duration // when it was first called; cluster.Never before
+	tariffs   []tariff      // by term, nil for terms without prices
+	tenants   tenants
+}
+
+// Options are facts of an episode.
+type Options struct {
+	// RunTime returns how long a job runs alone with what it asks for, 0 if nothing is known: the truth in a simulator, what is
+	// believed in a scheduler.
+	RunTime func(cluster.JobID) time.Duration
+	// Spec returns what terms select jobs by; nil is what the state shows, which may hide the model.
+	Spec  func(cluster.JobID) *cluster.JobSpec
+	Jobs  int           // how many jobs the episode has; 0 if nobody knows: the makespan then grows while a job waits or runs
+	Warm  int           // jobs with lower ids only fill the cluster: they cost nothing
+	Clock time.Duration // the time of day when the episode's clock is 0
+}
+
+// account is what a meter remembers of a job.
+type account struct {
+	terms      []int32   // indices of the terms that select the job
+	parts      []float64 // what has been charged, by index into terms
+	known      bool
+	stops      int
+	moves      int
+	resizes    int
+	lost       float64 // see cluster.View.Lost
+	runTime    time.Duration
+	waited     time.Duration // in the queue so far
+	firstWait  time.Duration // of it, before the job had run for a minute
+	held       time.Duration // how long it has run, restarts included
+	productive float64       // GPU-hours that made the present progress
+}
+
+// NewMeter returns a meter of an episode that has not begun, or of a cluster at any other instant: what was before is not charged,
+// but ages and waits count from the submission.
+func NewMeter(o *Objective, opts Options) *Meter {
+	m := &Meter{objective: o, options: opts, began: cluster.Never, terms: make([]float64, len(o.Terms)), tariffs: make([]tariff, len(o.Terms))}
+	for i := range o.Terms {
+		if p := o.Terms[i].Prices; p != nil {
+			m.tariffs[i] = newTariff(p)
+		}
+	}
+	return m
+}
+
+// CopyTo makes dst an independent copy, for a fork of the simulator.
+func (m *Meter) CopyTo(dst *Meter) {
+	old := *dst
+	*dst = *m
+	dst.active = append(old.active[:0], m.active...)
+	dst.terms = append(old.terms[:0], m.terms...)
+	dst.jobs = append(old.jobs[:0], m.jobs...)
+	for _, id := range m.active { // the parts of jobs that are done never change, and may be shared
+		dst.jobs[id].parts = slices.Clone(m.jobs[id].parts)
+	}
+	dst.tenants = tenants{}
+}
+
+// Objective returns what the meter measures.
+func (m *Meter) Objective() *Objective { return m.objective }
+
+// Terms returns what each term has cost so far. Read only.
+func (m *Meter) Terms() []float64 { return m.terms }
+
+// Total returns what the episode has cost so far.
+func (m *Meter) Total() (sum float64) {
+	for _, x := range m.terms {
+		sum += x
+	}
+	return sum
+}
+
+// Job calls yield with each term that a job has been charged for, and the amount. Costs of the cluster as a whole are no job's.
+func (m *Meter) Job(id cluster.JobID, yield func(term int, cost float64)) {
+	if int(id) < len(m.jobs) {
+		a := &m.jobs[id]
+		for i, t := range a.terms {
+			yield(int(t), a.parts[i])
+		}
+	}
+}
+
+// Pass charges what has happened since the last call and what the time between two instants costs, during which the state of the
+// cluster does not change. It returns the sum. Call it while the clock still shows from.
+func (m *Meter) Pass(v *cluster.View, from, to time.Duration) float64 {
+	before := m.Total()
+	m.see(v)
+	for _, id := range m.active {
+		m.pass(v, id, from, to)
+	}
+	m.passShared(v, from, to)
+	return m.Total() - before
+}
+
+// Close charges what has happened at the very end, and returns the sum.
+func (m *Meter) Close(v *cluster.View) float64 {
+	before := m.Total()
+	m.see(v)
+	return m.Total() - before
+}
+
+// see brings the accounts up to the present state: jobs that are new, have ended, or were stopped, moved or resized.
+func (m *Meter) see(v *cluster.View) {
+	m.began = min(m.began, v.Now())
+	for len(m.jobs) < v.Jobs() {
+		m.jobs = append(m.jobs, account{})
+	}
+	last := m.active
+	for _, id := range last { // also those that have ended by now
+		m.happen(v, id)
+		if v.Phase(id) == cluster.Done {
+			m.ended++
+		}
+	}
+	m.active = m.active[:0]
+	for _, list := range [2][]cluster.JobID{v.Pending(), v.Running()} {
+		for _, id := range list {
+			if int(id) < m.options.Warm {
+				continue
+			}
+			if !m.jobs[id].known {
+				m.open(v, id)
+			}
+			m.active = append(m.active, id)
+		}
+	}
+}
+
+// open begins the account of a job.
+func (m *Meter) open(v *cluster.View, id cluster.JobID) {
+	a, spec := &m.jobs[id], v.Spec(id)
+	if m.options.Spec != nil {
+		spec = m.options.Spec(id)
+	}
+	a.known, a.runTime = true, m.options.RunTime(id)
+	for i := range m.objective.Terms {
+		t := &m.objective.Terms[i]
+		if t.Cost.kind() == shared || !t.Jobs.Match(spec, a.runTime) {
+			continue
+		}
+		a.terms = append(a.terms, int32(i))
+	}
+	a.parts = make([]float64, len(a.terms))
+	if spec.Submit >= m.began {
+		m.happen(v, id) // at the instant of its submission
+		return
+	}
+	a.stops, a.moves, a.resizes = v.Changes(id)
+	a.lost = v.Lost(id)
+	if gpus := spec.GPUs(); v.Starts(id) > 0 && gpus > 0 {
+		a.held = time.Duration(float64(v.Attained(id)) / gpus)
+		a.productive = a.held.Hours() * gpus
+	}
+	a.waited = max(v.Now()-spec.Submit-a.held, 0)
+	if a.held < settled {
+		a.firstWait = a.waited
+	}
+}
+
+// happen charges the events of a job since the last call, and the GPU-time of the work that it has lost.
+func (m *Meter) happen(v *cluster.View, id cluster.JobID) {
+	a := &m.jobs[id]
+	stops, moves, resizes := v.Changes(id)
+	if stops == a.stops && moves == a.moves && resizes == a.resizes {
+		return
+	}
+	lost := a.productive * min(v.Lost(id)-a.lost, 1)
+	a.productive -= lost
+	for i, t := range a.terms {
+		term, n := &m.objective.Terms[t], 0.0
+		switch term.Cost {
+		case Stop:
+			n = float64(stops - a.stops)
+		case Move:
+			n = float64(moves - a.moves)
+		case Resize:
+			n = float64(resizes - a.resizes)
+		case LostGPUTime:
+			n = lost / term.Price.hours()
+		default:
+			continue
+		}
+		m.charge(a, i, term.Price.Amount*n)
+	}
+	a.stops, a.moves, a.resizes, a.lost = stops, moves, resizes, v.Lost(id)
+}
+
+// hours returns the unit of the price in hours, 1 for prices of events.
+func (p Price) hours() float64 {
+	if p.Per == 0 {
+		return 1
+	}
+	return p.Per.Hours()
+}
+
+func (m *Meter) charge(a *account, i int, cost float64) {
+	if cost != 0 {
+		a.parts[i] += cost
+		m.terms[a.terms[i]] += cost
+	}
+}
+
+// pass charges a job for the time between two instants.
+func (m *Meter) pass(v *cluster.View, id cluster.JobID, from, to time.Duration) {
+	a, d := &m.jobs[id], to-from
+	running := v.Phase(id) == cluster.Running
+	gpus, paused := 0.0, time.Duration(0)
+	if running {
+		gpus = float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU
+		paused = min(max(v.Since(id)-from, 0), d)
+	}
+	submit := v.Spec(id).Submit
+	for i, t := range a.terms {
+		term := &m.objective.Terms[t]
+		switch term.Cost {
+		case Completion:
+			m.charge(a, i, term.between(a.runTime, from-submit, to-submit))
+		case Wait:
+			if running || term.First && a.held >= settled {
+				continue
+			}
+			x := a.waited
+			if term.First {
+				x = a.firstWait
+			}
+			m.charge(a, i, term.between(a.runTime, x, x+d))
+		case Late:
+			due := term.due(v.Spec(id), a.runTime)
+			if due == cluster.Never || to <= due {
+				continue
+			}
+			cost := term.between(a.runTime, max(from-due, 0), to-due)
+			if from <= max(due, submit) { // a deadline before the submission is missed then
+				cost += term.Miss
+			}
+			m.charge(a, i, cost)
+		case LostGPUTime:
+			m.charge(a, i, term.Price.Amount*gpus*paused.Hours()/term.Price.hours())
+		case GPUTime:
+			hours := d.Hours()
+			if term.Prices != nil {
+				hours = m.tariffs[t].between(m.options.Clock+from, m.options.Clock+to)
+			}
+			m.charge(a, i, term.Price.Amount*gpus*hours/term.Price.hours())
+		}
+	}
+	if running {
+		a.held += d
+		a.productive += gpus * (d - paused).Hours()
+	} else {
+		a.waited += d
+		if a.held < settled {
+			a.firstWait += d
+		}
+	}
+}
+
+// between returns what the time between two readings of a job's clock costs.
+func (t *Term) between(runTime, from, to time.Duration) float64 {
+	return t.at(runTime, to) - t.at(runTime, from)
+}
+
+// at returns what a job costs by the time that its clock shows x.
+func (t *Term) at(runTime, x time.Duration) float64 {
+	x = max(x-t.Over, 0)
+	n := 0.0
+	if t.PerRunTime {
+		n = float64(x) / float64(max(runTime, t.Floor, time.Second))
+	} else {
+		n = float64(x) / float64(t.Price.Per)
+	}
+	if t.Power != 1 {
+		n = math.Pow(n, t.Power)
+	}
+	return t.Price.Amount * n
+}
+
+// due returns when a job should have ended, cluster.Never if nothing says that.
+func (t *Term) due(spec *cluster.JobSpec, runTime time.Duration) time.Duration {
+	switch d := t.Deadline; {
+	case d != Deadline{}:
+		after := d.RunTimes*float64(runTime) + float64(d.Plus)
+		if after >= float64(cluster.Never-spec.Submit) {
+			return cluster.Never
+		}
+		return spec.Submit + time.Duration(after)
+	case spec.Deadline != 0:
+		return spec.Deadline
+	}
+	return cluster.Never
+}

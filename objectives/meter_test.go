@@ -1,0 +1,397 @@
+package objectives_test
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/objectives"
+	"pgregory.net/rapid"
+)
+
+// TestMeterAgreesWithTheLog checks the sums of a meter, which follows an episode, against closed forms over the intervals that the
+// event log tells.
+func TestMeterAgreesWithTheLog(t *testing.T) {
+	simtest.Many(t, 300, func(t *rapid.T) {
+		e := drawEpisode(t)
+		o := drawObjective(t)
+		s := simtest.Begin(t, e)
+		opts := objectives.Options{
+			RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work },
+			Jobs:    len(e.Jobs), Warm: e.Config.Warm, Clock: time.Duration(rapid.IntRange(0, 86400).Draw(t, "clock")) * time.Second,
+		}
+		m := objectives.NewMeter(o, opts)
+		ref := &reference{episode: e, opts: opts, lost: map[stopped]float64{}, seen: map[cluster.JobID]float64{}}
+		s.Watch(func(from, to time.Duration) {
+			ref.watch(&s.State().View, from, to)
+			m.Pass(&s.State().View, from, to)
+		})
+		if err := s.Run(context.Background(), &simtest.Chaos{}, rapid.Uint64().Draw(t, "seed")); err != nil {
+			t.Fatal(err)
+		}
+		ref.losses(&s.State().View, s.State().Now())
+		m.Close(&s.State().View)
+		want := ref.costs(o, s.Log())
+		for i, got := range m.Terms() {
+			if math.Abs(got-want[i]) > 1e-9*max(math.Abs(want[i]), 1) {
+				t.Fatalf("term %d, %+v: the meter says %v, the log %v", i, o.Terms[i], got, want[i])
+			}
+		}
+		parts := make([]float64, len(o.Terms))
+		for id := range e.Jobs {
+			m.Job(cluster.JobID(id), func(term int, cost float64) { parts[term] += cost })
+		}
+		for i, got := range parts {
+			if c := o.Terms[i].Cost; c == objectives.IdleGPUTime || c == objectives.Makespan || c == objectives.Unfair {
+				continue
+			}
+			if math.Abs(got-want[i]) > 1e-9*max(math.Abs(want[i]), 1) {
+				t.Fatalf("term %d, %+v: jobs pay %v in all, want %v", i, o.Terms[i], got, want[i])
+			}
+		}
+	})
+}
+
+// drawEpisode draws an episode in which jobs lose work, have deadlines, and some only fill the cluster.
+func drawEpisode(t *rapid.T) *sim.Episode {
+	e := simtest.Draw(t)
+	e.Config.Restart.FromScratch = rapid.Bool().Draw(t, "from scratch")
+	if rapid.Bool().Draw(t, "checkpoints") {
+		e.Config.Restart.Interval = 500 * time.Second
+	}
+	if rapid.Bool().Draw(t, "cut off") {
+		e.Config.Horizon = time.Duration(rapid.IntRange(1, 20000).Draw(t, "horizon")) * time.Second
+	}
+	e.Config.Warm = rapid.IntRange(0, 1).Draw(t, "warm")
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		j.Priority = rapid.Int32Range(0, 2).Draw(t, "priority")
+		if rapid.Bool().Draw(t, "has a deadline") {
+			j.Deadline = j.Submit + time.Duration(rapid.IntRange(-100, 20000).Draw(t, "deadline"))*time.Second
+		}
+	}
+	return e
+}
+
+func drawObjective(t *rapid.T) *objectives.Objective {
+	o := &objectives.Objective{Name: "drawn"}
+	for range rapid.IntRange(1, 6).Draw(t, "terms") {
+		o.Terms = append(o.Terms, drawTerm(t))
+	}
+	return o
+}
+
+func drawTerm(t *rapid.T) objectives.Term {
+	amount := rapid.SampledFrom([]float64{1, 0.25, 30}).Draw(t, "price")
+	per := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "per")
+	x := objectives.Term{
+		Cost: rapid.SampledFrom([]objectives.Cost{
+			objectives.Completion, objectives.Wait, objectives.Wait, objectives.Late, objectives.Late, objectives.Stop, objectives.Move,
+			objectives.Resize, objectives.LostGPUTime, objectives.LostGPUTime, objectives.GPUTime, objectives.IdleGPUTime,
+			objectives.Makespan, objectives.Unfair,
+		}).Draw(t, "cost"),
+		Power: 1, Price: objectives.Price{Amount: amount, Per: per},
+	}
+	switch x.Cost {
+	case objectives.Stop, objectives.Move, objectives.Resize:
+		x.Price.Per = 0
+	case objectives.GPUTime:
+		if rapid.Bool().Draw(t, "tariff") {
+			x.Prices = map[int]float64{rapid.IntRange(0, 11).Draw(t, "from"): 2, rapid.IntRange(12, 23).Draw(t, "until"): 0.5}
+		}
+	case objectives.Late:
+		x.Miss = rapid.SampledFrom([]float64{0, 7}).Draw(t, "miss")
+		if rapid.Bool().Draw(t, "computed") {
+			x.Deadline = objectives.Deadline{RunTimes: rapid.Float64Range(0, 3).Draw(t, "run times"), Plus: time.Minute}
+		}
+		fallthrough
+	case objectives.Completion, objectives.Wait:
+		x.Power = rapid.SampledFrom([]float64{1, 1, 2, 0.5}).Draw(t, "power")
+		if x.Cost != objectives.Late {
+			x.Over = time.Duration(rapid.SampledFrom([]int{0, 60, 1000}).Draw(t, "over")) * time.Second
+		}
+		if rapid.IntRange(0, 3).Draw(t, "slowdown") == 0 {
+			x.PerRunTime, x.Floor, x.Price.Per = true, 10*time.Second, 0
+		}
+		x.First = x.Cost == objectives.Wait && rapid.Bool().Draw(t, "first")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "selects") == 0 {
+		x.Jobs.GPUs = []objectives.Range{{From: 1, To: 2}}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "selects by time") == 0 {
+		x.Jobs.RunTime = []objectives.Range{{From: 100, To: 1e9}}
+	}
+	return x
+}
+
+// reference computes costs from an event log, each term for itself.
+type reference struct {
+	episode *sim.Episode
+	opts    objectives.Options
+	lost    map[stopped]float64       // the fraction of its work that a job lost at an instant
+	seen    map[cluster.JobID]float64 // View.Lost so far
+	spans   []span
+}
+
+type stopped struct {
+	job cluster.JobID
+	at  time.Duration
+}
+
+// span is a stretch of time with what the log does not tell: which GPUs are free and in service.
+type span struct {
+	from, to    time.Duration
+	free, total int64
+}
+
+func (r *reference) watch(v *cluster.View, from, to time.Duration) {
+	r.losses(v, from)
+	total := v.Total()
+	r.spans = append(r.spans, span{from, to, v.FreeTotal(), total.GPUMilli})
+}
+
+func (r *reference) losses(v *cluster.View, at time.Duration) {
+	for id := range cluster.JobID(v.Jobs()) {
+		if d := v.Lost(id) - r.seen[id]; d > 0 {
+			r.lost[stopped{id, at}] += d
+			r.seen[id] = v.Lost(id)
+		}
+	}
+}
+
+// run is an interval of a job's life in one state.
+type run struct {
+	from, to time.Duration
+	gpus     float64 // 0 in the queue
+	paused   time.Duration
+	lost     float64 // the fraction of its work that the job loses at the end
+}
+
+type life struct {
+	submit, end            time.Duration // end is that of the episode for a job that does not end
+	runs                   []run
+	stops, moves, resizes  int
+	pauseUntil, firstStart time.Duration
+	starts                 int
+}
+
+func (r *reference) lives(log *sim.Log) map[cluster.JobID]*life {
+	lives := map[cluster.JobID]*life{}
+	end := log.Records[len(log.Records)-1].At
+	for i := range log.Records {
+		x := &log.Records[i]
+		l := lives[x.Job]
+		gpus := float64(log.Placement(x).GPUMilli()) / cluster.WholeGPU
+		begin := func(gpus float64) {
+			if n := len(l.runs); n > 0 {
+				l.runs[n-1].to = x.At
+			}
+			l.runs = append(l.runs, run{from: x.At, to: end, gpus: gpus})
+		}
+		pause := func(d time.Duration) {
+			if x.At != l.firstStart || l.starts == 0 {
+				l.pauseUntil = max(l.pauseUntil, x.At+d)
+			}
+		}
+		restart := &r.episode.Config.Restart
+		switch x.Kind {
+		case sim.Submit:
+			lives[x.Job] = &life{submit: log.Jobs[x.Job].Submit, end: end, runs: []run{{from: x.At, to: end}}, firstStart: -1}
+		case sim.Start:
+			begin(gpus)
+			if l.pauseUntil = x.At; l.starts == 0 {
+				l.firstStart, l.starts = x.At, 1
+			} else {
+				l.starts++
+				pause(restart.Preempt)
+			}
+		case sim.Migrate:
+			begin(gpus)
+			l.moves++
+			pause(restart.Migrate)
+		case sim.Resize:
+			begin(gpus)
+			l.resizes++
+			pause(restart.Resize)
+		case sim.Preempt, sim.Interrupt:
+			l.stops++
+			begin(0)
+			l.runs[len(l.runs)-2].lost = r.lost[stopped{x.Job, x.At}]
+			delete(r.lost, stopped{x.Job, x.At}) // a job that is stopped twice at an instant loses at the first
+		case sim.Finish:
+			l.runs[len(l.runs)-1].to, l.end = x.At, x.At
+		}
+		if l != nil && len(l.runs) > 0 && (x.Kind == sim.Start || x.Kind == sim.Migrate || x.Kind == sim.Resize) {
+			l.runs[len(l.runs)-1].paused = max(l.pauseUntil-x.At, 0)
+		}
+	}
+	return lives
+}
+
+func (r *reference) costs(o *objectives.Objective, log *sim.Log) []float64 {
+	lives := r.lives(log)
+	all := make([]float64, len(o.Terms))
+	for i := range o.Terms {
+		x := &o.Terms[i]
+		switch x.Cost {
+		case objectives.IdleGPUTime, objectives.Makespan, objectives.Unfair:
+			all[i] = r.together(x, lives, log)
+			continue
+		}
+		for id, l := range lives {
+			if spec := &log.Jobs[id].JobSpec; int(id) >= r.opts.Warm && x.Jobs.Match(spec, log.Jobs[id].Work) {
+				all[i] += r.cost(x, id, l, log)
+			}
+		}
+	}
+	return all
+}
+
+func (r *reference) cost(x *objectives.Term, id cluster.JobID, l *life, log *sim.Log) float64 {
+	per := cmp.Or(x.Price.Per, time.Hour).Hours()
+	switch x.Cost {
+	case objectives.Completion:
+		return value(x, log.Jobs[id].Work, l.end-l.submit)
+	case objectives.Wait:
+		var waited, held time.Duration
+		for _, q := range l.runs {
+			switch {
+			case q.gpus > 0:
+				held += q.to - q.from
+			case !x.First || held < time.Minute:
+				waited += q.to - q.from
+			}
+		}
+		return value(x, log.Jobs[id].Work, waited)
+	case objectives.Late:
+		due := log.Jobs[id].Deadline
+		if x.Deadline != (objectives.Deadline{}) {
+			due = l.submit + time.Duration(x.Deadline.RunTimes*float64(log.Jobs[id].Work)+float64(x.Deadline.Plus))
+		} else if due == 0 {
+			return 0
+		}
+		if l.end <= max(due, l.submit) {
+			return 0
+		}
+		return value(x, log.Jobs[id].Work, l.end-due) - value(x, log.Jobs[id].Work, max(l.submit-due, 0)) + x.Miss
+	case objectives.Stop:
+		return x.Price.Amount * float64(l.stops)
+	case objectives.Move:
+		return x.Price.Amount * float64(l.moves)
+	case objectives.Resize:
+		return x.Price.Amount * float64(l.resizes)
+	case objectives.GPUTime:
+		sum := 0.0
+		for _, q := range l.runs {
+			sum += q.gpus * priced(x.Prices, r.opts.Clock+q.from, r.opts.Clock+q.to)
+		}
+		return x.Price.Amount * sum / per
+	}
+	sum, productive := 0.0, 0.0
+	for _, q := range l.runs {
+		paused := min(q.paused, q.to-q.from)
+		sum += q.gpus * paused.Hours()
+		productive += q.gpus * (q.to - q.from - paused).Hours()
+		sum += productive * q.lost
+		productive -= productive * q.lost
+	}
+	return x.Price.Amount * sum / per
+}
+
+// value is what a term charges for a time.
+func value(x *objectives.Term, work, d time.Duration) float64 {
+	unit := x.Price.Per
+	if x.PerRunTime {
+		unit = max(work, x.Floor, time.Second)
+	}
+	return x.Price.Amount * math.Pow(float64(max(d-x.Over, 0))/float64(unit), x.Power)
+}
+
+// priced adds up hours minute by minute at the price of each.
+func priced(prices map[int]float64, from, to time.Duration) (sum float64) {
+	if prices == nil {
+		return (to - from).Hours()
+	}
+	hours := []int{}
+	for h := range prices {
+		hours = append(hours, h)
+	}
+	slices.Sort(hours)
+	for at := from; at < to; {
+		next := min(at-at%time.Hour+time.Hour, to)
+		hour := int(at/time.Hour) % 24
+		price := prices[hours[len(hours)-1]]
+		for _, h := range hours {
+			if h <= hour {
+				price = prices[h]
+			}
+		}
+		sum += price * (next - at).Hours()
+		at = next
+	}
+	return sum
+}
+
+// together returns what a term of the cluster as a whole charges.
+func (r *reference) together(x *objectives.Term, lives map[cluster.JobID]*life, log *sim.Log) (sum float64) {
+	for _, s := range r.spans {
+		n := 0.0
+		type use struct{ wants, holds float64 }
+		tenants := map[string]*use{}
+		quotas := map[string]float64{}
+		for _, q := range r.episode.Config.Cluster.Quotas {
+			quotas[q.Tenant] = float64(q.GPUs)
+		}
+		waits, unfinished := false, false
+		for id := range log.Jobs {
+			l, job := lives[cluster.JobID(id)], &log.Jobs[id]
+			counts := id >= r.opts.Warm
+			if l == nil || l.submit > s.from {
+				unfinished = unfinished || counts
+				continue
+			}
+			i := slices.IndexFunc(l.runs, func(q run) bool { return q.from <= s.from && q.to >= s.to && q.from < q.to })
+			if i < 0 {
+				continue
+			}
+			unfinished = unfinished || counts
+			name := cmp.Or(job.Tenant, job.User)
+			if tenants[name] == nil {
+				tenants[name] = &use{}
+			}
+			if g := l.runs[i].gpus; g > 0 {
+				tenants[name].holds += g
+				tenants[name].wants += g
+			} else {
+				tenants[name].wants += job.GPUs()
+				waits = waits || counts
+			}
+		}
+		switch x.Cost {
+		case objectives.IdleGPUTime:
+			if waits {
+				n = float64(s.free)
+			}
+		case objectives.Makespan:
+			if unfinished {
+				n = 1
+			}
+		case objectives.Unfair:
+			for name, u := range tenants {
+				share, ok := quotas[name]
+				if !ok {
+					share = float64(s.total/int64(len(tenants))) / cluster.WholeGPU
+				}
+				n = max(n, min(share, u.wants)-u.holds)
+			}
+		}
+		sum += x.Price.Amount * n * (s.to - s.from).Hours() / x.Price.Per.Hours()
+	}
+	return sum
+}
