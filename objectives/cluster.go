@@ -1,14 +1,11 @@
 package objectives
 
 import (
-	"time"
-
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// passShared charges what the cluster as a whole costs between two instants.
-func (m *Meter) passShared(v *cluster.View, from, to time.Duration) {
-	hours := (to - from).Hours()
+// seeTogether computes what the cluster as a whole costs an hour in its present state.
+func (m *Meter) seeTogether(v *cluster.View) {
 	for i := range m.objective.Terms {
 		t, n := &m.objective.Terms[i], 0.0
 		switch t.Cost {
@@ -23,9 +20,7 @@ func (m *Meter) passShared(v *cluster.View, from, to time.Duration) {
 		case Unfair:
 			n = m.tenants.shortfall(v)
 		}
-		if n > 0 {
-			m.terms[i] += t.Price.Amount * n * hours / t.Price.hours()
-		}
+		m.together[i] = t.Price.Amount * n / t.Price.hours()
 	}
 }
 

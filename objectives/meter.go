@@ -9,7 +9,7 @@ import (
 )
 
 // Meter adds up what an episode costs while it goes on. Whoever drives the cluster calls Pass before each stretch of time during
-// which only the clock changes, and Close at the end. Equal episodes give equal costs, whatever the stretches are, up to rounding.
+// which only the clock changes, and Catch at the end. Equal episodes give equal costs, whatever the stretches are, up to rounding.
 // Not safe for concurrent use.
 type Meter struct {
 	objective *Objective
@@ -18,7 +18,9 @@ type Meter struct {
 	active    []cluster.JobID
 	terms     []float64     // by term, all that has been charged
 	ended     int           // jobs that count and are done
-	began     time.Duration // when it was first called; cluster.Never before
+	began     time.Duration // when it first looked at the cluster; cluster.Never before
+	looked    time.Duration // when it last did
+	together  []float64     // by term: what the cluster as a whole costs an hour as it was then
 	tariffs   []tariff      // by term, nil for terms without prices
 	tenants   tenants
 }
@@ -40,6 +42,9 @@ type account struct {
 	terms      []int32   // indices of the terms that select the job
 	parts      []float64 // what has been charged, by index into terms
 	known      bool
+	running    bool          // when the meter last looked; likewise gpus and since
+	gpus       float64       // that it holds
+	since      time.Duration // it makes progress from then on
 	stops      int
 	moves      int
 	resizes    int
@@ -54,7 +59,8 @@ type account struct {
 // NewMeter returns a meter of an episode that has not begun, or of a cluster at any other instant: what was before is not charged,
 // but ages and waits count from the submission.
 func NewMeter(o *Objective, opts Options) *Meter {
-	m := &Meter{objective: o, options: opts, began: cluster.Never, terms: make([]float64, len(o.Terms)), tariffs: make([]tariff, len(o.Terms))}
+	m := &Meter{objective: o, options: opts, began: cluster.Never, terms: make([]float64, len(o.Terms)), tariffs: make([]tariff, len(o.Terms)),
+		together: make([]float64, len(o.Terms))}
 	for i := range o.Terms {
 		if p := o.Terms[i].Prices; p != nil {
 			m.tariffs[i] = newTariff(p)
@@ -69,6 +75,7 @@ func (m *Meter) CopyTo(dst *Meter) {
 	*dst = *m
 	dst.active = append(old.active[:0], m.active...)
 	dst.terms = append(old.terms[:0], m.terms...)
+	dst.together = append(old.together[:0], m.together...)
 	dst.jobs = append(old.jobs[:0], m.jobs...)
 	for _, id := range m.active { // the parts of jobs that are done never change, and may be shared
 		dst.jobs[id].parts = slices.Clone(m.jobs[id].parts)
@@ -105,18 +112,31 @@ func (m *Meter) Job(id cluster.JobID, yield func(term int, cost float64)) {
 func (m *Meter) Pass(v *cluster.View, from, to time.Duration) float64 {
 	before := m.Total()
 	m.see(v)
-	for _, id := range m.active {
-		m.pass(v, id, from, to)
-	}
-	m.passShared(v, from, to)
+	m.elapse(v, from, to)
+	m.looked = to
 	return m.Total() - before
 }
 
-// Close charges what has happened at the very end, and returns the sum.
-func (m *Meter) Close(v *cluster.View) float64 {
+// Catch charges the time since the last call as if the cluster had stayed as it was then, and after that what has happened. It
+// returns the sum. It is for callers that look at a cluster now and then, and ends an episode that Pass has followed.
+func (m *Meter) Catch(v *cluster.View) float64 {
 	before := m.Total()
+	if m.began != cluster.Never && v.Now() > m.looked {
+		m.elapse(v, m.looked, v.Now())
+	}
 	m.see(v)
+	m.looked = v.Now()
 	return m.Total() - before
+}
+
+func (m *Meter) elapse(v *cluster.View, from, to time.Duration) {
+	for _, id := range m.active {
+		m.pass(v, id, from, to)
+	}
+	hours := (to - from).Hours()
+	for i, rate := range m.together {
+		m.terms[i] += rate * hours
+	}
 }
 
 // see brings the accounts up to the present state: jobs that are new, have ended, or were stopped, moved or resized.
@@ -142,8 +162,13 @@ func (m *Meter) see(v *cluster.View) {
 				m.open(v, id)
 			}
 			m.active = append(m.active, id)
+			a := &m.jobs[id]
+			if a.running = v.Phase(id) == cluster.Running; a.running {
+				a.gpus, a.since = float64(v.Placement(id).GPUMilli())/cluster.WholeGPU, v.Since(id)
+			}
 		}
 	}
+	m.seeTogether(v)
 }
 
 // open begins the account of a job.
@@ -223,11 +248,9 @@ func (m *Meter) charge(a *account, i int, cost float64) {
 // pass charges a job for the time between two instants.
 func (m *Meter) pass(v *cluster.View, id cluster.JobID, from, to time.Duration) {
 	a, d := &m.jobs[id], to-from
-	running := v.Phase(id) == cluster.Running
-	gpus, paused := 0.0, time.Duration(0)
+	running, gpus, paused := a.running, 0.0, time.Duration(0)
 	if running {
-		gpus = float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU
-		paused = min(max(v.Since(id)-from, 0), d)
+		gpus, paused = a.gpus, min(max(a.since-from, 0), d)
 	}
 	submit := v.Spec(id).Submit
 	for i, t := range a.terms {

@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
+	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/objectives"
 	"pgregory.net/rapid"
 )
@@ -36,7 +37,7 @@ func TestMeterAgreesWithTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		ref.losses(&s.State().View, s.State().Now())
-		m.Close(&s.State().View)
+		m.Catch(&s.State().View)
 		want := ref.costs(o, s.Log())
 		for i, got := range m.Terms() {
 			if math.Abs(got-want[i]) > 1e-9*max(math.Abs(want[i]), 1) {
@@ -394,4 +395,121 @@ func (r *reference) together(x *objectives.Term, lives map[cluster.JobID]*life, 
 		sum += x.Price.Amount * n * (s.to - s.from).Hours() / x.Price.Per.Hours()
 	}
 	return sum
+}
+
+// TestCatch checks that a meter which looks at a cluster only when it is decided, and then once more, finds the same costs.
+func TestCatch(t *testing.T) {
+	simtest.Many(t, 100, func(t *rapid.T) {
+		e, o := drawEpisode(t), drawObjective(t)
+		s := simtest.Begin(t, e)
+		opts := objectives.Options{
+			RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work }, Jobs: len(e.Jobs), Warm: e.Config.Warm,
+		}
+		whole, parts := objectives.NewMeter(o, opts), objectives.NewMeter(o, opts)
+		v := &s.State().View
+		s.Watch(func(from, to time.Duration) { whole.Pass(v, from, to) })
+		var c simtest.Chaos
+		if err := c.Reset(rapid.Uint64().Draw(t, "seed")); err != nil {
+			t.Fatal(err)
+		}
+		parts.Catch(v)
+		for tx, ok := s.Next(); ok; tx, ok = s.Next() {
+			parts.Catch(v)
+			if err := c.Schedule(tx); err != nil {
+				t.Fatal(err)
+			}
+			s.Commit()
+			parts.Catch(v)
+			if rapid.IntRange(0, 4).Draw(t, "copied") == 0 {
+				var other objectives.Meter
+				parts.CopyTo(&other)
+				parts, other = &other, *parts
+				other.Catch(v)
+			}
+		}
+		whole.Catch(v)
+		parts.Catch(v)
+		if a, b := whole.Total(), parts.Total(); math.Abs(a-b) > 1e-9*max(math.Abs(a), 1) {
+			t.Fatalf("%+v: in stretches %v, at decisions %v", o.Terms, a, b)
+		}
+	})
+}
+
+// TestCostIsWhatIsCharged checks that what a meter foresees for a job that starts some time from now, and then runs to its end, is
+// what it charges in the end.
+func TestCostIsWhatIsCharged(t *testing.T) {
+	simtest.Many(t, 300, func(t *rapid.T) {
+		o := drawObjective(t)
+		wait, work := time.Duration(rapid.IntRange(0, 5000).Draw(t, "wait")), time.Duration(rapid.IntRange(60, 5000).Draw(t, "work"))
+		wait, work = wait*time.Second, work*time.Second
+		job := trace.Job{Work: work, JobSpec: cluster.JobSpec{
+			Name: "a", Workers: 2, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Deadline: time.Hour,
+		}}
+		e := &sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(1, 2)}, Jobs: []trace.Job{job}}
+		s := simtest.Begin(t, e)
+		v := &s.State().View
+		m := objectives.NewMeter(o, objectives.Options{RunTime: func(cluster.JobID) time.Duration { return work }, Jobs: 1})
+		want := 0.0
+		for tx, ok := s.Next(); ok; tx, ok = s.Next() {
+			m.Catch(v)
+			switch {
+			case tx.Now() == 0:
+				for i := range o.Terms {
+					if c := o.Terms[i].Cost; c == objectives.IdleGPUTime || c == objectives.Makespan || c == objectives.Unfair {
+						o.Terms[i].Price.Amount = 0
+					}
+				}
+				want = m.Cost(v, 0, wait, work, 2)
+				fallthrough
+			case tx.Now() < wait:
+				tx.WakeAt(wait)
+			}
+			if tx.Now() == wait {
+				if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: job.Request}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Commit()
+			m.Catch(v)
+		}
+		m.Catch(v)
+		if got := m.Total(); math.Abs(got-want) > 1e-9*max(math.Abs(want), 1) {
+			t.Fatalf("%+v: foreseen %v, charged %v", o.Terms, want, got)
+		}
+	})
+}
+
+// TestRate checks the rate against the difference of costs, averaged over many delays.
+func TestRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawObjective(t)
+		for i := range o.Terms {
+			o.Terms[i].Prices = nil
+			if o.Terms[i].Power < 1 {
+				o.Terms[i].Power = 1 // the rate has no bound where such a term begins
+			}
+		}
+		left, ahead := time.Duration(rapid.IntRange(60, 5000).Draw(t, "left"))*time.Second, 1000*time.Second
+		spec := &cluster.JobSpec{
+			Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Deadline: time.Hour,
+		}
+		s, err := cluster.NewState(cluster.Uniform(1, 2), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Submit(0, spec)
+		m := objectives.NewMeter(o, objectives.Options{RunTime: func(cluster.JobID) time.Duration { return left }})
+		m.Catch(&s.View)
+		s.Advance(time.Duration(rapid.IntRange(0, 5000).Draw(t, "age")) * time.Second)
+		m.Catch(&s.View)
+		const n = 4000
+		mean, before := 0.0, m.Cost(&s.View, 0, 0, left, 1)
+		for i := range n {
+			delay := time.Duration(-math.Log(1-(float64(i)+0.5)/n) * float64(ahead))
+			mean += (m.Cost(&s.View, 0, delay, left, 1) - before) / n / ahead.Hours()
+		}
+		if got := m.Rate(&s.View, 0, left, ahead, 1); math.Abs(got-mean) > 0.02*max(math.Abs(mean), 1e-2) {
+			t.Fatalf("%+v: rate %v, in the mean over delays %v", o.Terms, got, mean)
+		}
+	})
 }

@@ -1,0 +1,179 @@
+package objectives
+
+import (
+	"math"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+)
+
+// Cost returns what a job will cost from now on if it runs without a break from the instant after from now until it has worked for
+// left. Until then it waits, as all other jobs do that are not asked for. gpus is what it will hold. Costs of the cluster as a whole
+// are not included. The meter must have looked at the cluster at this instant.
+func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duration, gpus float64) (sum float64) {
+	a, now := &m.jobs[id], m.looked
+	for _, i := range a.terms {
+		t := &m.objective.Terms[i]
+		switch t.Cost {
+		case Completion:
+			age := now - v.Spec(id).Submit
+			sum += t.between(a.runTime, age, age+after+left)
+		case Wait:
+			if x, counts := a.wait(t); counts {
+				sum += t.between(a.runTime, x, x+after)
+			}
+		case Late:
+			due := t.due(v.Spec(id), a.runTime)
+			if end := now + after + left; due < end {
+				sum += t.between(a.runTime, max(now-due, 0), end-due)
+				if due >= now {
+					sum += t.Miss
+				}
+			}
+		case GPUTime:
+			hours := left.Hours()
+			if t.Prices != nil {
+				from := m.options.Clock + now + after
+				hours = m.tariffs[i].between(from, from+left)
+			}
+			sum += t.Price.Amount * gpus * hours / t.Price.hours()
+		}
+	}
+	return sum
+}
+
+// wait returns what the clock of a term of waiting shows, and whether it goes on while the job waits.
+func (a *account) wait(t *Term) (x time.Duration, counts bool) {
+	if t.First {
+		return a.firstWait, a.held < settled
+	}
+	return a.waited, true
+}
+
+// Rate returns what an hour of delay costs a job that then works for left, in the mean over delays that are distributed
+// exponentially with the mean ahead. What begins to cost only later counts the less the later that is: a limit or a deadline that
+// is x away has the weight exp(-x/ahead), which is the apparent tardiness cost (Vepsalainen and Morton, Management Science 1987).
+// If nothing changes the rate it is the marginal cost itself, c of the cµ rule. The meter must have looked at the cluster at this
+// instant.
+func (m *Meter) Rate(v *cluster.View, id cluster.JobID, left, ahead time.Duration, gpus float64) (sum float64) {
+	a, now := &m.jobs[id], m.looked
+	for _, i := range a.terms {
+		t := &m.objective.Terms[i]
+		switch t.Cost {
+		case Completion:
+			sum += t.rate(a.runTime, now-v.Spec(id).Submit+left-t.Over, ahead)
+		case Wait:
+			if x, counts := a.wait(t); counts {
+				sum += t.rate(a.runTime, x-t.Over, ahead)
+			}
+		case Late:
+			due := t.due(v.Spec(id), a.runTime)
+			if due == cluster.Never {
+				continue
+			}
+			late := now + left - due
+			sum += t.rate(a.runTime, late, ahead)
+			if late <= 0 {
+				sum += t.Miss / ahead.Hours() * math.Exp(float64(late)/float64(ahead))
+			}
+		case GPUTime:
+			if t.Prices != nil { // a delay changes the price of what is done
+				from := m.options.Clock + now
+				price := m.tariffs[i].between(from+ahead, from+ahead+left) - m.tariffs[i].between(from, from+left)
+				sum += t.Price.Amount * gpus * price / t.Price.hours() / ahead.Hours()
+			}
+		}
+	}
+	return sum
+}
+
+// The nodes and weights of the Gauss-Laguerre quadrature with four points.
+var (
+	laguerreAt     = [4]float64{0.322547689619392, 1.745761101158347, 4.536620296921128, 9.395070912301133}
+	laguerreWeight = [4]float64{0.603154104341634, 0.357418692437800, 0.038887908515005, 0.000539294705561}
+)
+
+// rate returns the mean cost of an hour on a clock that shows x beyond what is free, before it if negative, over what it will show
+// after a delay that is distributed exponentially with the mean ahead.
+func (t *Term) rate(runTime, x, ahead time.Duration) float64 {
+	unit := float64(t.Price.Per)
+	if t.PerRunTime {
+		unit = float64(max(runTime, t.Floor, time.Second))
+	}
+	reached := 1.0 // the chance that the delay reaches what is not free; beyond that it has the same distribution
+	if x < 0 {
+		reached, x = math.Exp(float64(x)/float64(ahead)), 0
+	}
+	hour := t.Price.Amount * float64(time.Hour) / unit * reached
+	if t.Power == 1 {
+		return hour
+	}
+	mean := 0.0
+	for i, at := range laguerreAt {
+		mean += laguerreWeight[i] * math.Pow((float64(x)+at*float64(ahead))/unit, t.Power-1)
+	}
+	return hour * t.Power * mean
+}
+
+// StopCost returns what it costs at once to stop a running job, which then has to restart for the time pause, if it loses the
+// fraction lost of its work.
+func (m *Meter) StopCost(id cluster.JobID, pause time.Duration, lost float64) (sum float64) {
+	a := &m.jobs[id]
+	for _, i := range a.terms {
+		switch t := &m.objective.Terms[i]; t.Cost {
+		case Stop:
+			sum += t.Price.Amount
+		case LostGPUTime:
+			sum += t.Price.Amount * (a.gpus*pause.Hours() + a.productive*lost) / t.Price.hours()
+		}
+	}
+	return sum
+}
+
+// MoveCost is what StopCost is, for a job that moves to other servers and keeps its work.
+func (m *Meter) MoveCost(id cluster.JobID, pause time.Duration) (sum float64) {
+	a := &m.jobs[id]
+	for _, i := range a.terms {
+		switch t := &m.objective.Terms[i]; t.Cost {
+		case Move:
+			sum += t.Price.Amount
+		case LostGPUTime:
+			sum += t.Price.Amount * a.gpus * pause.Hours() / t.Price.hours()
+		}
+	}
+	return sum
+}
+
+// Change returns the next instant at which the rate of what a job costs changes by itself, whether it waits or runs, and
+// cluster.Never if there is none: a limit, a deadline, the last moment to start before one, an hour of a tariff.
+func (m *Meter) Change(v *cluster.View, id cluster.JobID, left time.Duration) time.Duration {
+	a, now, at := &m.jobs[id], m.looked, cluster.Never
+	soonest := func(x time.Duration) {
+		if x > now {
+			at = min(at, x)
+		}
+	}
+	for _, i := range a.terms {
+		t := &m.objective.Terms[i]
+		switch t.Cost {
+		case Completion:
+			if t.Over > 0 {
+				soonest(v.Spec(id).Submit + t.Over)
+			}
+		case Wait:
+			if x, counts := a.wait(t); counts && !a.running && t.Over > 0 {
+				soonest(now + t.Over - x)
+			}
+		case Late:
+			if due := t.due(v.Spec(id), a.runTime); due != cluster.Never {
+				soonest(due)
+				soonest(due - left)
+			}
+		case GPUTime:
+			if t.Prices != nil {
+				soonest(m.tariffs[i].next(m.options.Clock+now) - m.options.Clock)
+			}
+		}
+	}
+	return at
+}
