@@ -36,13 +36,12 @@ func (m *Meter) waits(v *cluster.View) bool {
 
 // tenants is memory for computing shares.
 type tenants struct {
-	at    map[string]int
-	list  []tenantUse
-	stamp int
+	at   map[string]int
+	list []tenantUse
 }
 
 type tenantUse struct {
-	quota, wants, holds int64 // in thousandths of GPUs; a quota of -1 is none
+	share, wants, holds int64 // in thousandths of GPUs
 }
 
 // shortfall returns by how many GPUs the tenant that is worst off holds less than its share: its quota or, where no tenant has one,
@@ -61,33 +60,46 @@ func (s *tenants) shortfall(v *cluster.View) float64 {
 		u.holds += held
 		u.wants += held
 	}
-	worst, equal := int64(0), int64(0)
+	equal := int64(0)
 	if n := int64(len(s.list)); n > 0 {
 		total := v.Total()
 		equal = total.GPUMilli / n
 	}
-	for _, u := range s.list {
-		share := u.quota
-		if share < 0 {
-			share = equal
+	worst := int64(0)
+	for i := range s.list {
+		u := &s.list[i]
+		if u.share < 0 {
+			u.share = equal
 		}
-		worst = max(worst, min(share, u.wants)-u.holds)
+		worst = max(worst, min(u.share, u.wants)-u.holds)
 	}
 	return float64(worst) / cluster.WholeGPU
 }
 
+// short returns how many GPUs less than its share a job's tenant holds, below 0 if it holds more.
+func (s *tenants) short(spec *cluster.JobSpec) float64 {
+	i, ok := s.at[owner(spec)]
+	if !ok {
+		return 0
+	}
+	return float64(s.list[i].share-s.list[i].holds) / cluster.WholeGPU
+}
+
+func owner(spec *cluster.JobSpec) string {
+	if spec.Tenant != "" {
+		return spec.Tenant
+	}
+	return spec.User
+}
+
 // of returns the use of a job's tenant.
 func (s *tenants) of(v *cluster.View, id cluster.JobID) *tenantUse {
-	spec := v.Spec(id)
-	name := spec.Tenant
-	if name == "" {
-		name = spec.User
-	}
+	name := owner(v.Spec(id))
 	i, ok := s.at[name]
 	if !ok {
 		i = len(s.list)
 		s.at[name] = i
-		s.list = append(s.list, tenantUse{quota: v.Quota(id)})
+		s.list = append(s.list, tenantUse{share: v.Quota(id)})
 	}
 	return &s.list[i]
 }

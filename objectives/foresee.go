@@ -39,6 +39,20 @@ func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duratio
 			sum += t.Price.Amount * gpus * hours / t.Price.hours()
 		}
 	}
+	return sum + m.unfair(v, id, gpus)*after.Hours()
+}
+
+// unfair returns what an hour costs, by terms of unfairness, in which a job does not hold the GPUs that its tenant's share allows it.
+func (m *Meter) unfair(v *cluster.View, id cluster.JobID, gpus float64) (sum float64) {
+	for i := range m.objective.Terms {
+		if t := &m.objective.Terms[i]; t.Cost == Unfair {
+			short := m.tenants.short(v.Spec(id))
+			if m.jobs[id].running {
+				short += gpus
+			}
+			sum += t.Price.Amount * min(max(short, 0), gpus) / t.Price.hours()
+		}
+	}
 	return sum
 }
 
@@ -84,7 +98,7 @@ func (m *Meter) Rate(v *cluster.View, id cluster.JobID, left, ahead time.Duratio
 			}
 		}
 	}
-	return sum
+	return sum + m.unfair(v, id, gpus)
 }
 
 // The nodes and weights of the Gauss-Laguerre quadrature with four points.
@@ -173,6 +187,29 @@ func (m *Meter) Change(v *cluster.View, id cluster.JobID, left time.Duration) ti
 			if t.Prices != nil {
 				soonest(m.tariffs[i].next(m.options.Clock+now) - m.options.Clock)
 			}
+		}
+	}
+	return at
+}
+
+// Priced reports whether a price by the hour of the day concerns the job.
+func (m *Meter) Priced(id cluster.JobID) bool {
+	for _, i := range m.jobs[id].terms {
+		if m.objective.Terms[i].Prices != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// NextPrice returns how long after the given time from now a price that concerns the job next changes, counted from now, and
+// cluster.Never if no price does.
+func (m *Meter) NextPrice(id cluster.JobID, after time.Duration) time.Duration {
+	at := cluster.Never
+	for _, i := range m.jobs[id].terms {
+		if m.objective.Terms[i].Prices != nil {
+			from := m.options.Clock + m.looked
+			at = min(at, m.tariffs[i].next(from+after)-from)
 		}
 	}
 	return at
