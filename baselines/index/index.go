@@ -26,7 +26,7 @@ type Options struct {
 }
 
 // Defaults returns the settings of the rule as it comes.
-func Defaults() Options { return Options{Ahead: 2, Stops: 1} }
+func Defaults() Options { return Options{Ahead: 2, Stops: 2} }
 
 // Scheduler is the rule. It needs estimates of run times, told or believed; a job of which nothing is known counts as having half
 // of its work behind it.
