@@ -33,13 +33,35 @@ type Comparison struct {
 	Seeds    []uint64  `json:"seeds"`
 	Level    float64   `json:"level"`
 	Policies []Summary `json:"policies"` // in the order of the results
+
+	costs []Quantity // those of objectives
+}
+
+// quantities returns all quantities of the comparison in the order of Summary.Metrics.
+func (c *Comparison) quantities() []Quantity { return append(Quantities(), c.costs...) }
+
+// order returns the indices of all quantities as tables have them: the costs of objectives first.
+func (c *Comparison) order() (order []int) {
+	n := len(Quantities())
+	for i := range n + len(c.costs) {
+		order = append(order, (i+n)%(n+len(c.costs)))
+	}
+	return order
+}
+
+// ranking returns the index of the metric by which policies are ranked: the cost of the first objective, or else the mean JCT.
+func (c *Comparison) ranking() int {
+	if len(c.costs) > 0 {
+		return len(Quantities())
+	}
+	return 0
 }
 
 // Summary describes one policy over all windows and seeds of a comparison.
 type Summary struct {
 	Policy    string   `json:"policy"`
 	Truncated int      `json:"truncated"` // cases truncated before all jobs finished; their JCTs look too good
-	Metrics   []Metric `json:"metrics"`   // in the order of Quantities
+	Metrics   []Metric `json:"metrics"`   // in the order of Quantities, then of the objectives: cost.NAME
 }
 
 // Metric is one quantity of one policy, and how it differs from the baseline's.
@@ -126,11 +148,11 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 	}
 	c := Comparison{
 		Scenario: results[0].Scenario, Split: results[0].Split, Baseline: baseline,
-		Windows: g.windows, Seeds: g.seeds, Level: Level,
+		Windows: g.windows, Seeds: g.seeds, Level: Level, costs: ofCosts(results),
 	}
 	for p, name := range g.policies {
 		s := Summary{Policy: name, Truncated: g.truncated(p)}
-		for _, q := range Quantities() {
+		for _, q := range c.quantities() {
 			m := compare(q, g.perWindow(p, q), g.perWindow(base, q), p == base)
 			if p != base {
 				m.Middle = g.middle(p, base, q)
@@ -162,7 +184,10 @@ func compare(q Quantity, own, base []float64, same bool) Metric {
 		}
 	}
 	m.Diff = difference(diffs, q.Key)
-	if !slices.Contains(base, 0) {
+	switch {
+	case q.cost > 0:
+		m.Relative = ratio(own, base, q.Key)
+	case !slices.Contains(base, 0):
 		m.Relative = difference(percents, q.Key).possible()
 	}
 	return m
@@ -182,11 +207,11 @@ func difference(diffs []float64, name string) *Difference {
 	return &Difference{Number(stats.Mean(diffs)), Number(lo), Number(hi)}
 }
 
-// Best returns the policy with the lowest mean JCT, the baseline excluded; it returns the baseline if there is no other policy.
+// Best returns the policy with the lowest cost by the first objective or, without objectives, with the lowest mean JCT, the baseline excluded; it returns the baseline if there is no other policy.
 func (c *Comparison) Best() string {
 	best, lowest := c.Baseline, Number(0)
 	for _, p := range c.Policies {
-		if jct := p.Metrics[0].Mean; p.Policy != c.Baseline && (best == c.Baseline || jct < lowest) {
+		if jct := p.Metrics[c.ranking()].Mean; p.Policy != c.Baseline && (best == c.Baseline || jct < lowest) {
 			best, lowest = p.Policy, jct
 		}
 	}

@@ -68,7 +68,7 @@ func (g *grid) perWindow(policy int, q Quantity) []float64 {
 	out := make([]float64, len(g.windows))
 	for w := range out {
 		for s := range g.seeds {
-			out[w] += q.get(&(*g.at(policy, w, s)).Metrics)
+			out[w] += q.of(*g.at(policy, w, s))
 		}
 		out[w] /= float64(len(g.seeds))
 	}
@@ -93,7 +93,7 @@ func (g *grid) middle(policy, base int, q Quantity) *Difference {
 	var all []float64
 	for w := range strata {
 		for s := range g.seeds {
-			is, was := q.get(&(*g.at(policy, w, s)).Metrics), q.get(&(*g.at(base, w, s)).Metrics)
+			is, was := q.of(*g.at(policy, w, s)), q.of(*g.at(base, w, s))
 			if was == 0 {
 				return nil
 			}

@@ -54,6 +54,9 @@ func (p *Plan) key(t *task) string {
 	by := &p.Policies[t.policy]
 	// JSON separates the fields unambiguously.
 	_ = json.NewEncoder(h).Encode([]any{p.Build, p.Suites[t.suite].Digest, t.Case, by.Digest, by.Rule})
+	for _, o := range p.Objectives {
+		_ = json.NewEncoder(h).Encode(o.Text())
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

@@ -32,16 +32,16 @@ func OverSeeds(c *Comparison) Comparison {
 			continue
 		}
 		if of := groups[m[1]]; of[0].Policy == p.Policy {
-			merged.Policies = append(merged.Policies, pooled(m[1], of))
+			merged.Policies = append(merged.Policies, pooled(c, m[1], of))
 		}
 	}
 	return merged
 }
 
 // pooled returns the mean of policies that differ in the seed of their training.
-func pooled(name string, of []*Summary) Summary {
+func pooled(c *Comparison, name string, of []*Summary) Summary {
 	s := Summary{Policy: fmt.Sprintf("%s, %d seeds", name, len(of))}
-	for k, q := range Quantities() {
+	for k, q := range c.quantities() {
 		m, means := Metric{Key: q.Key}, make([]float64, len(of))
 		for i, p := range of {
 			means[i] = float64(p.Metrics[k].Mean)

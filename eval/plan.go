@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/units"
+	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -38,6 +39,8 @@ type Suite struct {
 type Plan struct {
 	Suites   []Suite
 	Policies []policy.Policy
+	// Objectives are what results are measured by, besides the metrics.
+	Objectives []*objectives.Objective
 	// Overlap allows windows that contain jobs a learned policy was trained or chosen on. Without it, Run returns an OverlapError
 	// for them.
 	Overlap bool

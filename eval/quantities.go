@@ -12,6 +12,15 @@ type Quantity struct {
 	About  string                 // an explanation in one sentence
 	get    func(*Metrics) float64 // its value for an episode, in Unit; for a quantity in % a fraction
 	rare   bool                   // whether tables omit it if it is 0 for all policies
+	cost   int                    // 1 + the index of an objective, 0 for other quantities
+}
+
+// of returns the value for an episode, in Unit; for a quantity in % a fraction.
+func (q *Quantity) of(r *Result) float64 {
+	if q.cost > 0 {
+		return r.Costs[q.cost-1].Total
+	}
+	return q.get(&r.Metrics)
 }
 
 // arrow returns an arrow in the direction of better values.

@@ -19,8 +19,10 @@ type Result struct {
 	Metrics
 	// JCTPercentiles are the percentiles 0 to 100 of the completion times of the finished jobs, in seconds.
 	JCTPercentiles []float64 `json:"jct_percentiles_s,omitempty"`
-	Log            *sim.Log  `json:"-"` // nil unless Plan.Keep selects the case
-	Timing         *Timing   `json:"-"` // nil unless Plan.Clock is set
+	// Costs are what the case costs by each of the plan's objectives.
+	Costs  []Cost   `json:"costs,omitempty"`
+	Log    *sim.Log `json:"-"` // nil unless Plan.Keep selects the case
+	Timing *Timing  `json:"-"` // nil unless Plan.Clock is set
 }
 
 // Timing is the wall-clock time of a case. It differs from run to run, so the journal stores it apart from the results.
@@ -48,6 +50,7 @@ func (p *Plan) play(ctx context.Context, t *task, by *policy.Policy) (*Result, e
 	if err != nil {
 		return nil, err
 	}
+	costs := watchCosts(episode, &start, p.Objectives)
 	watch := watched{Scheduler: sched, clock: p.Clock}
 	if p.Clock != nil {
 		sched = &watch
@@ -58,7 +61,7 @@ func (p *Plan) play(ctx context.Context, t *task, by *policy.Policy) (*Result, e
 	log := episode.Log()
 	log.Scheduler = t.Policy // the plan's name for it; the scheduler's own name may differ, for example by options or files
 	out := &Result{Case: t.Case, Metrics: Measure(log), JCTPercentiles: percentiles(log)}
-	out.Refused = episode.Refused()
+	out.Refused, out.Costs = episode.Refused(), costs.end(episode, &start)
 	if p.keeps(t) {
 		out.Log = log
 	}

@@ -60,8 +60,8 @@ func (c *Comparison) title() string {
 func (c *Comparison) legend() string {
 	return fmt.Sprintf("Difference from %s per window, %%, [%g %% interval] over %s;\n"+
 		"* the interval excludes 0, - the baseline is 0;\n"+
-		"IQM: mean of the middle half of windows and seeds [over seeds]; wins in mean JCT",
-		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"))
+		"IQM: mean of the middle half of windows and seeds [over seeds]; wins in %s",
+		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"), c.quantities()[c.ranking()].Label)
 }
 
 // Notes returns warnings that limit how far the figures can be trusted.

@@ -12,7 +12,12 @@ type Objective struct {
 	Serves string // whom it serves and where somebody asked for it; "" if the file does not say
 	Unit   string // the unit of all costs, only for display; "cost" if the file names none
 	Terms  []Term // at least one
+
+	text string
 }
+
+// Text returns the YAML that the objective was read from, which Read reads again; "" for an objective that was made in Go.
+func (o *Objective) Text() string { return o.text }
 
 // Cost is what a term counts.
 type Cost string

@@ -113,7 +113,11 @@ func parse(text []byte) (*Objective, error) {
 	if err := strict(doc.Content[0], &f); err != nil {
 		return nil, trimmed(err)
 	}
-	return f.objective()
+	o, err := f.objective()
+	if err == nil {
+		o.text = string(text)
+	}
+	return o, err
 }
 
 // trimmed removes what the YAML library puts before its errors.

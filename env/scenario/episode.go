@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -40,7 +41,7 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 			return Episode{}, err
 		}
 	}
-	e := Episode{Name: name, Episode: sim.Episode{Config: s.config, Jobs: jobs}}
+	e := Episode{Name: name, Episode: sim.Episode{Config: s.config, Jobs: jobs, Clock: zero % (24 * time.Hour)}}
 	if len(before) > 0 {
 		warm, running, err := s.warmUp(before, zero-p.submit(w.warm), estimates.Kind)
 		if err != nil {

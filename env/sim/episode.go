@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
@@ -12,8 +13,9 @@ import (
 // Episode holds everything that determines an episode, except for the scheduler and its seed.
 type Episode struct {
 	Config  Config
-	Jobs    []trace.Job // not copied and never changed; a job's id is its index
-	Running []Running   // the jobs submitted at 0 that already run, and where
+	Jobs    []trace.Job   // not copied and never changed; a job's id is its index
+	Running []Running     // the jobs submitted at 0 that already run, and where
+	Clock   time.Duration // the time of day at 0, counted from the first job of the trace if the trace does not tell the hour
 }
 
 // New returns the simulator of the episode, before the scheduler's first decision.

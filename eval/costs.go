@@ -1,0 +1,170 @@
+package eval
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/internal/stats"
+	"github.com/clustergym/clustergym/objectives"
+)
+
+// Cost is what an episode costs by one objective.
+type Cost struct {
+	Objective string    `json:"objective"`
+	Unit      string    `json:"unit"`
+	Total     float64   `json:"total"`
+	Terms     []float64 `json:"terms"` // in the order of the objective's terms
+	// BySize and ByTenant say whose jobs it is that cost. Costs of the cluster as a whole are in neither.
+	BySize   []Share `json:"by_size,omitempty"`
+	ByTenant []Share `json:"by_tenant,omitempty"`
+}
+
+// Share is what some of the jobs cost.
+type Share struct {
+	Of   string  `json:"of"`
+	Jobs int     `json:"jobs"`
+	Cost float64 `json:"cost"`
+}
+
+// sizes are the classes of BySize: the GPUs that jobs ask for, up to each bound.
+var sizes = []struct {
+	most float64
+	name string
+}{{1, "1"}, {4, "2-4"}, {8, "5-8"}, {math.Inf(1), "9-"}}
+
+// costs follows an episode by several objectives.
+type costs []*objectives.Meter
+
+// watchCosts makes the simulator of an episode tell the costs what happens.
+func watchCosts(s *sim.Sim, e *sim.Episode, all []*objectives.Objective) costs {
+	if len(all) == 0 {
+		return nil
+	}
+	var c costs
+	for _, o := range all {
+		c = append(c, objectives.NewMeter(o, objectives.Options{
+			RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work },
+			Spec:    func(id cluster.JobID) *cluster.JobSpec { return &e.Jobs[id].JobSpec },
+			Jobs:    len(e.Jobs), Warm: e.Config.Warm, Clock: e.Clock,
+		}))
+	}
+	v := &s.State().View
+	s.Watch(func(from, to time.Duration) {
+		for _, m := range c {
+			m.Pass(v, from, to)
+		}
+	})
+	return c
+}
+
+// end returns what the episode has cost.
+func (c costs) end(s *sim.Sim, e *sim.Episode) (all []Cost) {
+	for _, m := range c {
+		m.Catch(&s.State().View)
+		o := m.Objective()
+		cost := Cost{Objective: o.Name, Unit: o.Unit, Total: m.Total(), Terms: slices.Clone(m.Terms())}
+		bySize, byTenant := make([]Share, len(sizes)), map[string]*Share{}
+		for id := e.Config.Warm; id < len(e.Jobs); id++ {
+			spec := &e.Jobs[id].JobSpec
+			sum := 0.0
+			m.Job(cluster.JobID(id), func(_ int, x float64) { sum += x })
+			i := slices.IndexFunc(sizes, func(c struct {
+				most float64
+				name string
+			}) bool {
+				return spec.GPUs() <= c.most
+			})
+			bySize[i].Of = sizes[i].name
+			name := cmp.Or(spec.Tenant, spec.User, "-")
+			if byTenant[name] == nil {
+				byTenant[name] = &Share{Of: name}
+			}
+			for _, s := range [2]*Share{&bySize[i], byTenant[name]} {
+				s.Jobs++
+				s.Cost += sum
+			}
+		}
+		cost.BySize = slices.DeleteFunc(bySize, func(s Share) bool { return s.Jobs == 0 })
+		cost.ByTenant = mostOf(byTenant)
+		all = append(all, cost)
+	}
+	return all
+}
+
+// mostTenants is how many tenants a result names; the others are one.
+const mostTenants = 8
+
+// mostOf returns the tenants that cost most, and the others as one.
+func mostOf(all map[string]*Share) (list []Share) {
+	for _, s := range all {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Cost, a.Cost), strings.Compare(a.Of, b.Of)) })
+	for len(list) > mostTenants {
+		last := list[len(list)-1]
+		list = list[:len(list)-1]
+		if other := &list[len(list)-1]; other.Of == "others" {
+			other.Jobs += last.Jobs
+			other.Cost += last.Cost
+		} else {
+			list = append(list[:len(list)-1], Share{Of: "others", Jobs: other.Jobs + last.Jobs, Cost: other.Cost + last.Cost})
+		}
+	}
+	return list
+}
+
+// costKey is the key of the quantity of an objective.
+func costKey(objective string) string { return "cost." + objective }
+
+// ofCosts returns a quantity for each objective that the results were measured by.
+func ofCosts(results []Result) (all []Quantity) {
+	if len(results) == 0 {
+		return nil
+	}
+	for i, c := range results[0].Costs {
+		all = append(all, Quantity{
+			Key: costKey(c.Objective), Label: c.Objective, Unit: c.Unit, Main: true, cost: i + 1,
+			About: "What a window costs by the objective " + c.Objective + ".",
+		})
+	}
+	return all
+}
+
+// ratio returns by how much, in percent, the sum over windows differs from the baseline's. Windows in which nothing costs anything
+// make no difference to it, and windows that cost much count as much as they cost. It is nil if the baseline costs nothing.
+func ratio(own, base []float64, key string) *Difference {
+	at := func(pick func(i int) int) float64 {
+		a, b := 0.0, 0.0
+		for i := range own {
+			k := pick(i)
+			a += own[k]
+			b += base[k]
+		}
+		return 100 * (a - b) / b
+	}
+	mean := at(func(i int) int { return i })
+	if math.IsNaN(mean) || math.IsInf(mean, 0) {
+		return nil
+	}
+	d := &Difference{Mean: Number(mean), Lo: Number(math.Inf(-1)), Hi: Number(math.Inf(1))}
+	if len(own) < 2 {
+		return d
+	}
+	r := rng.Stream(bootstrapSeed, "eval", "ratio", key)
+	draws := make([]float64, 0, resamples)
+	for range resamples {
+		x := at(func(int) int { return r.IntN(len(own)) })
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+			draws = append(draws, x)
+		}
+	}
+	slices.Sort(draws)
+	d.Lo, d.Hi = Number(stats.QuantileSorted(draws, (1-Level)/2)), Number(stats.QuantileSorted(draws, (1+Level)/2))
+	return d
+}
