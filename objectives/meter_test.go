@@ -502,13 +502,14 @@ func TestRate(t *testing.T) {
 		m.Catch(&s.View)
 		s.Advance(time.Duration(rapid.IntRange(0, 5000).Draw(t, "age")) * time.Second)
 		m.Catch(&s.View)
-		const n = 4000
+		const n, longest = 20000, 25 // steps, and how many times the mean
 		mean, before := 0.0, m.Cost(&s.View, 0, 0, left, 1)
 		for i := range n {
-			delay := time.Duration(-math.Log(1-(float64(i)+0.5)/n) * float64(ahead))
-			mean += (m.Cost(&s.View, 0, delay, left, 1) - before) / n / ahead.Hours()
+			x := longest * (float64(i) + 0.5) / n
+			more := m.Cost(&s.View, 0, time.Duration(x*float64(ahead)), left, 1) - before
+			mean += more * math.Exp(-x) * longest / n / ahead.Hours()
 		}
-		if got := m.Rate(&s.View, 0, left, ahead, 1); math.Abs(got-mean) > 0.02*max(math.Abs(mean), 1e-2) {
+		if got := m.Rate(&s.View, 0, left, ahead, 1); math.Abs(got-mean) > 0.005*max(math.Abs(mean), 1e-2) {
 			t.Fatalf("%+v: rate %v, in the mean over delays %v", o.Terms, got, mean)
 		}
 	})

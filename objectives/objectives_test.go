@@ -1,6 +1,9 @@
 package objectives
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,4 +72,33 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q: %+v", text, o)
 		}
 	})
+}
+
+// TestSchema checks that the schema has the keys that files may have, and no others.
+func TestSchema(t *testing.T) {
+	type object struct {
+		Properties map[string]json.RawMessage
+	}
+	parse := func(text []byte) (o object) {
+		if err := json.Unmarshal(text, &o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	same := func(what string, o object, keys []string) {
+		slices.Sort(keys)
+		if got := slices.Sorted(maps.Keys(o.Properties)); !slices.Equal(got, keys) {
+			t.Errorf("%s: the schema has %q, files %q", what, got, keys)
+		}
+	}
+	whole := parse(Schema())
+	same("file", whole, keysOf(&file{}))
+	var list struct{ Items json.RawMessage }
+	if err := json.Unmarshal(whole.Properties["terms"], &list); err != nil {
+		t.Fatal(err)
+	}
+	term := parse(list.Items)
+	same("term", term, keysOf(&termFile{}))
+	same("jobs", parse(term.Properties["jobs"]), keysOf(&jobsFile{}))
+	same("deadline", parse(term.Properties["deadline"]), keysOf(&deadlineFile{}))
 }
