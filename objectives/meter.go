@@ -31,10 +31,12 @@ type Options struct {
 	// believed in a scheduler.
 	RunTime func(cluster.JobID) time.Duration
 	// Spec returns what terms select jobs by; nil is what the state shows, which may hide the model.
-	Spec  func(cluster.JobID) *cluster.JobSpec
-	Jobs  int           // how many jobs the episode has; 0 if nobody knows: the makespan then grows while a job waits or runs
-	Warm  int           // jobs with lower ids only fill the cluster: they cost nothing
-	Clock time.Duration // the time of day when the episode's clock is 0
+	Spec func(cluster.JobID) *cluster.JobSpec
+	// Foresee lets only clocks go on, for Cost, Rate and Change: nothing is charged.
+	Foresee bool
+	Jobs    int           // how many jobs the episode has; 0 if nobody knows: the makespan then grows while a job waits or runs
+	Warm    int           // jobs with lower ids only fill the cluster: they cost nothing
+	Clock   time.Duration // the time of day when the episode's clock is 0
 }
 
 // account is what a meter remembers of a job.
@@ -162,13 +164,26 @@ func (m *Meter) see(v *cluster.View) {
 				m.open(v, id)
 			}
 			m.active = append(m.active, id)
-			a := &m.jobs[id]
-			if a.running = v.Phase(id) == cluster.Running; a.running {
-				a.gpus, a.since = float64(v.Placement(id).GPUMilli())/cluster.WholeGPU, v.Since(id)
-			}
+			m.note(v, id)
 		}
 	}
 	m.seeTogether(v)
+}
+
+// note remembers how a job runs.
+func (m *Meter) note(v *cluster.View, id cluster.JobID) {
+	a := &m.jobs[id]
+	if a.running = v.Phase(id) == cluster.Running; a.running {
+		a.gpus, a.since = float64(v.Placement(id).GPUMilli())/cluster.WholeGPU, v.Since(id)
+	}
+}
+
+// Note tells the meter that a job was started, stopped, moved or resized since it looked at the cluster, at the same instant. It is
+// for a scheduler's own decisions, which Catch would see, too, but only by looking at all jobs.
+func (m *Meter) Note(v *cluster.View, id cluster.JobID) {
+	if int(id) < len(m.jobs) && m.jobs[id].known {
+		m.note(v, id)
+	}
 }
 
 // open begins the account of a job.
@@ -252,14 +267,30 @@ func (m *Meter) pass(v *cluster.View, id cluster.JobID, from, to time.Duration) 
 	if running {
 		gpus, paused = a.gpus, min(max(a.since-from, 0), d)
 	}
-	submit := v.Spec(id).Submit
+	if !m.options.Foresee {
+		m.chargeFor(v, id, from, to, gpus, paused)
+	}
+	if running {
+		a.held += d
+		a.productive += gpus * (d - paused).Hours()
+		return
+	}
+	a.waited += d
+	if a.held < settled {
+		a.firstWait += d
+	}
+}
+
+// chargeFor charges a job for the time between two instants, of which it was paused for some.
+func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Duration, gpus float64, paused time.Duration) {
+	a, d, submit := &m.jobs[id], to-from, v.Spec(id).Submit
 	for i, t := range a.terms {
 		term := &m.objective.Terms[t]
 		switch term.Cost {
 		case Completion:
 			m.charge(a, i, term.between(a.runTime, from-submit, to-submit))
 		case Wait:
-			if running || term.First && a.held >= settled {
+			if a.running || term.First && a.held >= settled {
 				continue
 			}
 			x := a.waited
@@ -285,15 +316,6 @@ func (m *Meter) pass(v *cluster.View, id cluster.JobID, from, to time.Duration) 
 				hours = m.tariffs[t].between(m.options.Clock+from, m.options.Clock+to)
 			}
 			m.charge(a, i, term.Price.Amount*gpus*hours/term.Price.hours())
-		}
-	}
-	if running {
-		a.held += d
-		a.productive += gpus * (d - paused).Hours()
-	} else {
-		a.waited += d
-		if a.held < settled {
-			a.firstWait += d
 		}
 	}
 }

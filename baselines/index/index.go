@@ -40,8 +40,8 @@ type Scheduler struct {
 	meter   *objectives.Meter
 	view    *cluster.View
 	restart restarts
+	ahead   time.Duration // how far ahead marginal costs are looked at in this decision
 	waiting []live
-	running []live
 	refused map[placement.Kind]bool
 	stop    stopper
 }
@@ -66,7 +66,7 @@ func (s *Scheduler) Name() string { return s.name }
 
 // Reset implements cluster.Scheduler.
 func (s *Scheduler) Reset(seed uint64) error {
-	s.meter = objectives.NewMeter(s.objective, objectives.Options{RunTime: s.runTime, Clock: s.clock})
+	s.meter = objectives.NewMeter(s.objective, objectives.Options{RunTime: s.runTime, Clock: s.clock, Foresee: true})
 	s.restart, s.refused = restarts{}, map[placement.Kind]bool{}
 	s.place.Reset(seed)
 	return nil
@@ -105,14 +105,18 @@ func (s *Scheduler) Schedule(tx *cluster.Txn) error {
 		return err
 	}
 	s.restart.note(tx)
-	s.meter.Catch(s.view)
+	for _, o := range tx.Ops() {
+		if o.Kind != cluster.OpLoan && o.Kind != cluster.OpReclaim {
+			s.meter.Note(s.view, o.Job)
+		}
+	}
 	return nil
 }
 
 // look computes the index of every live job, sorts those that wait, and asks to be woken when a rate changes.
 func (s *Scheduler) look(tx *cluster.Txn) {
 	v := s.view
-	s.waiting, s.running = s.waiting[:0], s.running[:0]
+	s.waiting = s.waiting[:0]
 	var sum time.Duration
 	for _, id := range v.Pending() {
 		d := left(v, id)
@@ -122,12 +126,11 @@ func (s *Scheduler) look(tx *cluster.Txn) {
 	if len(s.waiting) == 0 {
 		return
 	}
-	ahead := time.Duration(s.options.Ahead * float64(sum) / float64(len(s.waiting)))
-	ahead = max(ahead, time.Minute)
+	s.ahead = max(time.Duration(s.options.Ahead*float64(sum)/float64(len(s.waiting))), time.Minute)
 	wake := cluster.Never
 	for i := range s.waiting {
 		j := &s.waiting[i]
-		j.rate = s.meter.Rate(v, j.id, j.left, ahead, j.gpus)
+		j.rate = s.meter.Rate(v, j.id, j.left, s.ahead, j.gpus)
 		j.index = j.rate / (j.gpus * j.left.Hours())
 		wake = min(wake, s.meter.Change(v, j.id, j.left))
 	}
@@ -135,9 +138,6 @@ func (s *Scheduler) look(tx *cluster.Txn) {
 		tx.WakeAt(wake)
 	}
 	slices.SortFunc(s.waiting, compare)
-	for _, id := range v.Running() {
-		s.running = append(s.running, live{id: id, left: left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU})
-	}
 	s.stop.begin(s)
 }
 
