@@ -185,6 +185,10 @@ func (s *View) appendJob(b []byte, id JobID) []byte {
 	}
 	b = s.appendWhere(b, spec.Where)
 	b = appendSeconds(append(b, `,"estimate_s":`...), spec.Estimate)
+	if spec.Deadline > 0 {
+		b = appendSeconds(append(b, `,"deadline_s":`...), spec.Deadline)
+	}
+	b = strictjson.AppendSome(b, `,"priority":`, int64(spec.Priority))
 	if spec.Ran > 0 {
 		b = appendSeconds(append(b, `,"ran_s":`...), spec.Ran)
 	}

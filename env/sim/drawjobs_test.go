@@ -24,6 +24,7 @@ func drawJobs(t *rapid.T, cfg *sim.Config) []trace.Job {
 		}
 		j.Work = drawTime(t, "work", 4000)
 		j.Estimate = 1 + drawTime(t, "estimate", 4000)
+		j.Deadline, j.Priority = drawTime(t, "deadline", 4000), rapid.Int32Range(-2, 2).Draw(t, "priority")
 		if rapid.Bool().Draw(t, "true estimate") {
 			j.Estimate = max(j.Work, 1)
 		}

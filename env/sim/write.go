@@ -277,6 +277,8 @@ func appendJob(b []byte, k Kind, id cluster.JobID, j *trace.Job) []byte {
 	b = strictjson.AppendSome(b, `,"max_workers":`, int64(j.MaxWorkers))
 	b = appendAmount(b, j.Request)
 	b = strictjson.AppendSome(b, `,"estimate":`, int64(j.Estimate))
+	b = strictjson.AppendSome(b, `,"deadline":`, int64(j.Deadline))
+	b = strictjson.AppendSome(b, `,"priority":`, int64(j.Priority))
 	b = strictjson.AppendSome(b, `,"ran":`, int64(j.Ran))
 	b = strictjson.AppendInt(b, `,"work":`, int64(j.Work))
 	b = append(append(b, `,"status":"`...), j.Status.String()...)
