@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/bench"
 	"github.com/clustergym/clustergym/eval/figure"
+	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -38,6 +39,7 @@ var words = flags.Words{
 		}
 		return names
 	},
+	"objective":    objectives.Names,
 	"oversize":     fixed(string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)),
 	"physics":      fixed("ideal", "inter-server(0.5)"),
 	"player":       fixed(policy.Prior, randomPlay, released.Name),

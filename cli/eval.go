@@ -20,6 +20,7 @@ type evalOptions struct {
 	Scenarios []string `flag:"scenario,s" required:"true" complete:"scenario" help:"built-in scenarios, see scenario ls, YAML files or folders of runs, commas between"`
 	Sets      []string `flag:"set" keys:"scenariokeys" help:"change the scenarios: key=value, such as cluster.servers=16; repeatable"`
 	Policies  []string `flag:"policies,p" required:"true" complete:"policy" help:"the policies to compare, separated by commas"`
+	Objective []string `flag:"objective" complete:"objective" help:"measure by these objectives, too, and rank by the first: names or YAML files, see objective ls"`
 	Baseline  string   `flag:"baseline" default:"sjfskip" complete:"policy" help:"the policy that the others are compared with; it is added to --policies if missing"`
 	Seeds     int      `flag:"seeds" min:"0" help:"run every window with the seeds 1 to n, 0 for the scenario's own seeds"`
 	Split     string   `flag:"split" default:"test" of:"split" help:"split whose windows are played: train, validation or test"`
@@ -33,7 +34,7 @@ type evalOptions struct {
 	MarlEval  bool     `flag:"marl-eval" help:"also write marl-eval.json, for the Python package marl-eval"`
 	Figures   []string `flag:"figures" default:"svg" of:"figure" help:"formats of the figures: svg, png, pdf, or none"`
 	Markdown  bool     `flag:"markdown" help:"print the result as one Markdown table"`
-	Metric    string   `flag:"metric" default:"mean_jct_s" of:"metric" help:"the metric that --markdown shows, a key of results.json"`
+	Metric    string   `flag:"metric" default:"mean_jct_s" of:"metric" help:"the metric that --markdown shows, a key of results.json; with --objective the cost by the first"`
 	OverSeeds bool     `flag:"over-seeds" help:"with --markdown: one row for policies NAME-1, NAME-2, ..., with the interval over these seeds of training"`
 
 	program string // that evaluates; "" for clustergym
@@ -109,7 +110,11 @@ func runEval(ctx context.Context, a *app, opts *evalOptions, _ []string) error {
 	case a.JSON:
 		err = a.PrintJSON(result)
 	case opts.Markdown:
-		err = result.printMarkdown(a, opts.Metric, opts.OverSeeds)
+		metric := opts.Metric
+		if len(opts.Objective) > 0 {
+			metric = result.Comparisons[0].RankedBy()
+		}
+		err = result.printMarkdown(a, metric, opts.OverSeeds)
 	default:
 		err = result.print(a)
 	}

@@ -143,11 +143,17 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 		return eval.Plan{}, err
 	}
 	plan := newPlan(suites, policies)
+	if plan.Objectives, err = openObjectives(o.Objective); err != nil {
+		return eval.Plan{}, err
+	}
 	plan.Overlap, plan.Workers, plan.Journal, plan.Build = o.Overlap, o.Cores, o.Out, build
 	if !o.Pool.used() {
 		return plan, nil
 	}
 	job := playjob.Job{Split: o.Split, Policies: o.Policies, Baseline: o.Baseline, Overlap: o.Overlap}
+	for _, m := range plan.Objectives {
+		job.Objectives = append(job.Objectives, m.Text())
+	}
 	plan.Job, err = jobText(&job, suites, policies)
 	return plan, err
 }

@@ -3,12 +3,14 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/playjob"
 	"github.com/clustergym/clustergym/internal/work"
+	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -75,6 +77,13 @@ func (a *app) parsePlan(text []byte) (*eval.Plan, error) {
 	}
 	plan := newPlan(suites, policies)
 	plan.Overlap = j.Overlap
+	for _, text := range j.Objectives {
+		o, err := objectives.Read(strings.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		plan.Objectives = append(plan.Objectives, o)
+	}
 	return &plan, nil
 }
 

@@ -78,7 +78,7 @@ versions may add fields, so ignore fields that you do not know. A warning is the
 	root.Version = version
 	root.SetVersionTemplate("clustergym {{.Version}}\n")
 	root.AddCommand(
-		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a),
+		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a), newObjectiveCmd(a),
 		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a),
 		newEvalCmd(a), newExportCmd(a),
 		newSnapshotCmd(a), newPlanCmd(a), newWhatifCmd(a), newServeCmd(a),

@@ -37,6 +37,9 @@ type Comparison struct {
 	costs []Quantity // those of objectives
 }
 
+// RankedBy returns the key of the metric by which policies are ranked.
+func (c *Comparison) RankedBy() string { return c.quantities()[c.ranking()].Key }
+
 // quantities returns all quantities of the comparison in the order of Summary.Metrics.
 func (c *Comparison) quantities() []Quantity { return append(Quantities(), c.costs...) }
 

@@ -119,8 +119,8 @@ func mostOf(all map[string]*Share) (list []Share) {
 	return list
 }
 
-// costKey is the key of the quantity of an objective.
-func costKey(objective string) string { return "cost." + objective }
+// CostKey returns the key of the cost by an objective, among the metrics of a comparison.
+func CostKey(objective string) string { return "cost." + objective }
 
 // ofCosts returns a quantity for each objective that the results were measured by.
 func ofCosts(results []Result) (all []Quantity) {
@@ -129,7 +129,7 @@ func ofCosts(results []Result) (all []Quantity) {
 	}
 	for i, c := range results[0].Costs {
 		all = append(all, Quantity{
-			Key: costKey(c.Objective), Label: c.Objective, Unit: c.Unit, Main: true, cost: i + 1,
+			Key: CostKey(c.Objective), Label: c.Objective, Unit: c.Unit, Main: true, cost: i + 1,
 			About: "What a window costs by the objective " + c.Objective + ".",
 		})
 	}

@@ -156,10 +156,11 @@ func (q Quantity) show(x float64) string {
 
 // Markdown returns a table of one quantity, with a row for each policy and a column for each scenario. The baseline's cells are
 // means. The other cells are differences from the baseline in percent, bold if they are separable. key must be the Key of a
-// Quantity, and there must be at least one comparison.
+// Quantity, or CostKey of an objective, and there must be at least one comparison.
 func Markdown(all []Comparison, key string) string {
-	k := slices.Index(quantityKeys(), key)
-	q := Quantities()[k]
+	quantities := all[0].quantities()
+	k := slices.IndexFunc(quantities, func(q Quantity) bool { return q.Key == key })
+	q := quantities[k]
 	rows := map[string][]string{}
 	var names []string
 	head := []string{"policy"}

@@ -17,6 +17,8 @@ type Job struct {
 	Baseline string   `yaml:"baseline,omitempty"`
 	Found    []Policy `yaml:"found"` // what these names stand for
 	Overlap  bool     `yaml:"overlap,omitempty"`
+	// Objectives are the YAML files of what results are measured by.
+	Objectives []string `yaml:"objectives,omitempty"`
 }
 
 // Suite identifies the episodes of a scenario.
