@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/objectives"
 )
 
 func newEnvCmd(a *app) *cobra.Command {
@@ -28,14 +29,15 @@ passes until the next choice.`,
 
 // gameOptions are the flags that define the game and its scenario.
 type gameOptions struct {
-	Scenario flags.Scenario
-	Window   int      `flag:"window" default:"32" min:"1" help:"how many jobs the agents see at a time; the jobs of candidates come first"`
-	Prior    string   `flag:"prior" default:"srsf+menu+move" complete:"baseline" help:"the base policy: the baseline whose proposals the agents review"`
-	Agree    string   `flag:"agree" default:"all" of:"agree" help:"when a candidate is carried out: if all of its servers name it (all), or if its lead server names it and none of the others names another (lead)"`
-	Wide     int      `flag:"candidates" min:"0" help:"show wide lists with this many candidates in addition to what the prior proposes; 0 for narrow lists, which are about one start of the prior at a time"`
-	Rivals   []string `flag:"rivals" complete:"baseline" help:"baselines whose proposals are added to wide lists, with commas between"`
-	Encoder  string   `flag:"encoder" default:"standard" complete:"encoder" help:"name of the encoder that computes the agents' observations"`
-	Reward   string   `flag:"reward" default:"flow" complete:"reward" help:"name of the reward, with its options: see docs/env.md"`
+	Scenario  flags.Scenario
+	Window    int      `flag:"window" default:"32" min:"1" help:"how many jobs the agents see at a time; the jobs of candidates come first"`
+	Prior     string   `flag:"prior" default:"srsf+menu+move" complete:"baseline" help:"the base policy: the baseline whose proposals the agents review"`
+	Agree     string   `flag:"agree" default:"all" of:"agree" help:"when a candidate is carried out: if all of its servers name it (all), or if its lead server names it and none of the others names another (lead)"`
+	Wide      int      `flag:"candidates" min:"0" help:"show wide lists with this many candidates in addition to what the prior proposes; 0 for narrow lists, which are about one start of the prior at a time"`
+	Rivals    []string `flag:"rivals" complete:"baseline" help:"baselines whose proposals are added to wide lists, with commas between"`
+	Encoder   string   `flag:"encoder" default:"standard" complete:"encoder" help:"name of the encoder that computes the agents' observations"`
+	Reward    string   `flag:"reward" default:"flow" complete:"reward" help:"name of the reward, with its options: see docs/env.md"`
+	Objective string   `flag:"objective" complete:"objective" help:"the reward is minus the cost of this objective, in place of --reward: a name or a YAML file, see objective ls"`
 
 	table baselines.Table
 	cases uint64 // if not 0, the seed of all episodes; the seed of an environment's episode then only selects its window
@@ -113,11 +115,21 @@ func (o *gameOptions) dealt(src *scenario.Source, split scenario.Split) (env.Con
 	if err != nil {
 		return env.Config{}, err
 	}
+	var objective *objectives.Objective
+	if o.Objective != "" {
+		if objective, err = openObjective(o.Objective); err != nil {
+			return env.Config{}, err
+		}
+		if o.Reward != (env.Flow{}).Name() {
+			return env.Config{}, cmdline.Usage("--reward and --objective: want one")
+		}
+		reward = nil
+	}
 	n := src.Count(split)
 	if n == 0 {
 		return env.Config{}, fmt.Errorf("scenario %s has no windows of %s", src.Scenario().Name, split)
 	}
-	return env.Config{Sim: cfg, Reward: reward, Episode: func(seed uint64) (sim.Episode, error) {
+	return env.Config{Sim: cfg, Reward: reward, Objective: objective, Episode: func(seed uint64) (sim.Episode, error) {
 		window := int(seed % uint64(n))
 		if o.cases != 0 {
 			seed = o.cases

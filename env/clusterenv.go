@@ -9,6 +9,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/objectives"
 )
 
 // Config configures a Cluster environment. Set either Jobs or Episode, not both.
@@ -23,6 +24,9 @@ type Config struct {
 	// Game configures the prior, the search for candidates, what agents observe and when they agree.
 	Game   game.Config
 	Reward Reward // nil means Flow{}
+	// Objective makes minus the cost of the objective the reward, in place of Reward. Each agent's own reward is its part: that of a
+	// running job is divided among its servers by their workers, all else among all servers.
+	Objective *objectives.Objective
 }
 
 // Cluster is the environment of a simulated cluster. If there is nothing to choose at a decision point, the prior's proposal is
@@ -33,8 +37,9 @@ type Cluster struct {
 	spec   game.Spec
 	agents AgentReward // nil if the reward is shared
 	sim    *sim.Sim
-	tx     *cluster.Txn // open while an episode is in progress
-	into   *TimeStep    // the time step to which rewards are added while time passes
+	tx     *cluster.Txn      // open while an episode is in progress
+	into   *TimeStep         // the time step to which rewards are added while time passes
+	meter  *objectives.Meter // of the episode in progress, if there is an objective
 }
 
 var _ Env = (*Cluster)(nil)
@@ -46,6 +51,9 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	if err := cfg.Sim.Cluster.Validate(); err != nil {
 		return nil, fmt.Errorf("make environment: %w", err)
+	}
+	if cfg.Reward != nil && cfg.Objective != nil {
+		return nil, fmt.Errorf("make environment: reward %s and objective %s, want one", cfg.Reward.Name(), cfg.Objective.Name)
 	}
 	if cfg.Reward == nil {
 		cfg.Reward = Flow{}
@@ -110,6 +118,9 @@ func (c *Cluster) Reset(seed uint64, first *TimeStep) error {
 	}
 	c.sim = episode
 	c.sim.Watch(c.score)
+	if c.cfg.Objective != nil {
+		c.meter = c.measure(&start)
+	}
 	c.begin(first)
 	if err := c.advance(first); err != nil {
 		return fmt.Errorf("reset environment: %w", err)
@@ -164,6 +175,9 @@ func (c *Cluster) advance(ts *TimeStep) error {
 		ts.Elapsed += now - from
 		ts.Now = now
 		if c.tx = tx; !ok {
+			if c.meter != nil {
+				c.meter.Catch(&c.sim.State().View)
+			}
 			o := c.sim.Outcome()
 			ts.Terminated, ts.Truncated = o.Terminated, o.Truncated
 			return c.game.End(c.sim.State().Txn(), &ts.Round)
@@ -179,8 +193,45 @@ func (c *Cluster) advance(ts *TimeStep) error {
 	}
 }
 
+// measure returns the meter of an episode that has not begun.
+func (c *Cluster) measure(start *sim.Episode) *objectives.Meter {
+	return objectives.NewMeter(c.cfg.Objective, objectives.Options{
+		RunTime: func(id cluster.JobID) time.Duration { return start.Jobs[id].Work },
+		Spec:    func(id cluster.JobID) *cluster.JobSpec { return &start.Jobs[id].JobSpec },
+		Jobs:    len(start.Jobs), Warm: start.Config.Warm, Clock: start.Clock, Charged: c.charged,
+	})
+}
+
+// charged subtracts a cost from the rewards of the present time step.
+func (c *Cluster) charged(id cluster.JobID, cost float64) {
+	ts := c.into
+	ts.Reward -= cost
+	if v := &c.sim.State().View; id >= 0 && v.Phase(id) == cluster.Running {
+		p := v.Placement(id)
+		for i := range p {
+			ts.Rewards[p[i].Server] -= cost * float64(p[i].Workers) / float64(p.Workers())
+		}
+		return
+	}
+	for i := range ts.Rewards {
+		ts.Rewards[i] -= cost / float64(len(ts.Rewards))
+	}
+}
+
+// Costs returns what the episode has cost so far by each term of the objective, nil without one. Read only.
+func (c *Cluster) Costs() []float64 {
+	if c.meter == nil {
+		return nil
+	}
+	return c.meter.Terms()
+}
+
 // score adds the reward of the time between two instants.
 func (c *Cluster) score(from, to time.Duration) {
+	if c.meter != nil {
+		c.meter.Pass(&c.sim.State().View, from, to)
+		return
+	}
 	ts, x := c.into, c.cfg.Reward.Score(&c.sim.State().View, from, to)
 	ts.Reward += x
 	if c.agents != nil {

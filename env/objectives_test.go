@@ -20,8 +20,8 @@ import (
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
-// objectives are the rewards of this package, each with the cost of an episode by the completion times of its jobs.
-var objectives = []struct {
+// goals are the rewards of this package, each with the cost of an episode by the completion times of its jobs.
+var goals = []struct {
 	name string
 	cost func(jobs []trace.Job, hours []float64) float64 // hours from submission to finish
 }{
@@ -86,7 +86,7 @@ func byHand(jobs []trace.Job, left []backlog.Job) (reward float64) {
 // backlog add up to the same if one machine plays by shortest remaining time and no job is still to come, and that a surrogate's
 // figure is the 99th percentile of completion times without warm jobs.
 func TestObjectives(t *testing.T) {
-	for _, o := range objectives {
+	for _, o := range goals {
 		for seed := range uint64(5) {
 			r, err := env.NamedReward(o.name)
 			if err != nil || r.Name() != o.name {

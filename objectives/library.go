@@ -26,8 +26,11 @@ func Names() (names []string) {
 }
 
 // Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in .yaml
-// or .yml. The error of an unknown name lists those that there are.
+// or .yml, or of the YAML or JSON text itself if it begins with a brace. The error of an unknown name lists those that there are.
 func Open(nameOrPath string) (*Objective, error) {
+	if strings.HasPrefix(nameOrPath, "{") {
+		return Read(strings.NewReader(nameOrPath))
+	}
 	if strings.ContainsAny(nameOrPath, `/\`) || strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml") {
 		f, err := os.Open(nameOrPath)
 		if err != nil {

@@ -34,6 +34,8 @@ type Options struct {
 	Spec func(cluster.JobID) *cluster.JobSpec
 	// Foresee lets only clocks go on, for Cost, Rate and Change: nothing is charged.
 	Foresee bool
+	// Charged, if not nil, is called with every cost, and the job that is charged, -1 for costs of the cluster as a whole.
+	Charged func(id cluster.JobID, cost float64)
 	Jobs    int           // how many jobs the episode has; 0 if nobody knows: the makespan then grows while a job waits or runs
 	Warm    int           // jobs with lower ids only fill the cluster: they cost nothing
 	Clock   time.Duration // the time of day when the episode's clock is 0
@@ -138,6 +140,9 @@ func (m *Meter) elapse(v *cluster.View, from, to time.Duration) {
 	hours := (to - from).Hours()
 	for i, rate := range m.together {
 		m.terms[i] += rate * hours
+		if rate != 0 && m.options.Charged != nil {
+			m.options.Charged(-1, rate*hours)
+		}
 	}
 }
 
@@ -240,7 +245,7 @@ func (m *Meter) happen(v *cluster.View, id cluster.JobID) {
 		default:
 			continue
 		}
-		m.charge(a, i, term.Price.Amount*n)
+		m.charge(id, i, term.Price.Amount*n)
 	}
 	a.stops, a.moves, a.resizes, a.lost = stops, moves, resizes, v.Lost(id)
 }
@@ -253,10 +258,15 @@ func (p Price) hours() float64 {
 	return p.Per.Hours()
 }
 
-func (m *Meter) charge(a *account, i int, cost float64) {
-	if cost != 0 {
-		a.parts[i] += cost
-		m.terms[a.terms[i]] += cost
+func (m *Meter) charge(id cluster.JobID, i int, cost float64) {
+	if cost == 0 {
+		return
+	}
+	a := &m.jobs[id]
+	a.parts[i] += cost
+	m.terms[a.terms[i]] += cost
+	if m.options.Charged != nil {
+		m.options.Charged(id, cost)
 	}
 }
 
@@ -288,7 +298,7 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 		term := &m.objective.Terms[t]
 		switch term.Cost {
 		case Completion:
-			m.charge(a, i, term.between(a.runTime, from-submit, to-submit))
+			m.charge(id, i, term.between(a.runTime, from-submit, to-submit))
 		case Wait:
 			if a.running || term.First && a.held >= settled {
 				continue
@@ -297,7 +307,7 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 			if term.First {
 				x = a.firstWait
 			}
-			m.charge(a, i, term.between(a.runTime, x, x+d))
+			m.charge(id, i, term.between(a.runTime, x, x+d))
 		case Late:
 			due := term.due(v.Spec(id), a.runTime)
 			if due == cluster.Never || to <= due {
@@ -307,15 +317,15 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 			if from <= max(due, submit) { // a deadline before the submission is missed then
 				cost += term.Miss
 			}
-			m.charge(a, i, cost)
+			m.charge(id, i, cost)
 		case LostGPUTime:
-			m.charge(a, i, term.Price.Amount*gpus*paused.Hours()/term.Price.hours())
+			m.charge(id, i, term.Price.Amount*gpus*paused.Hours()/term.Price.hours())
 		case GPUTime:
 			hours := d.Hours()
 			if term.Prices != nil {
 				hours = m.tariffs[t].between(m.options.Clock+from, m.options.Clock+to)
 			}
-			m.charge(a, i, term.Price.Amount*gpus*hours/term.Price.hours())
+			m.charge(id, i, term.Price.Amount*gpus*hours/term.Price.hours())
 		}
 	}
 }

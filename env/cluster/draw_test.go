@@ -60,14 +60,14 @@ func drawJob(t *rapid.T, name string, submit time.Duration) *JobSpec {
 		Name: name, Submit: submit, Workers: rapid.Int32Range(1, 6).Draw(t, "workers"), Request: drawAmount(t),
 		Estimate: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "estimate")),
 		Deadline: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "deadline")), Priority: rapid.Int32Range(-2, 2).Draw(t, "priority"),
-		Ran:      time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 7e10}).Draw(t, "ran before")),
-		Tenant:   rapid.SampledFrom([]string{"", "t", "u", "v"}).Draw(t, "tenant"),
-		GPUType:  rapid.SampledFrom([]string{"", "", "A", "A|B", "C|B", "D"}).Draw(t, "types that will do"),
-		Mixed:    rapid.Bool().Draw(t, "mixed"),
-		Where:    drawWhere(t),
-		User:     rapid.SampledFrom([]string{"", "me"}).Draw(t, "user"),
-		Model:    rapid.SampledFrom([]string{"", "bert"}).Draw(t, "model"),
-		Group:    rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "group"),
+		Ran:     time.Duration(rapid.SampledFrom([]int64{0, 0, 1, 7e10}).Draw(t, "ran before")),
+		Tenant:  rapid.SampledFrom([]string{"", "t", "u", "v"}).Draw(t, "tenant"),
+		GPUType: rapid.SampledFrom([]string{"", "", "A", "A|B", "C|B", "D"}).Draw(t, "types that will do"),
+		Mixed:   rapid.Bool().Draw(t, "mixed"),
+		Where:   drawWhere(t),
+		User:    rapid.SampledFrom([]string{"", "me"}).Draw(t, "user"),
+		Model:   rapid.SampledFrom([]string{"", "bert"}).Draw(t, "model"),
+		Group:   rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "group"),
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "kind of job") {
 	case 0:

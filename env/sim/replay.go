@@ -16,10 +16,12 @@ import (
 // file.
 func Replay(log *Log) (*Log, error) { return replay(log, Look{}) }
 
-// Look contains what Visit calls at every decision of a log; either may be nil. Visit calls Before with the state that the
+// Look contains what Visit calls at every decision of a log; each may be nil. Visit calls Before with the state that the
 // scheduler saw, and After once the scheduler's operations have been proposed as well. Neither may change anything. After returns
 // whether to go on. The parameter done is the number of records before those of the decision.
 type Look struct {
+	// Begin is called first, with the simulator that plays the log again, for example to watch it.
+	Begin  func(s *Sim)
 	Before func(tx *cluster.Txn, done int)
 	After  func(tx *cluster.Txn, done int) (more bool)
 	// branch is called between the two, before anything is proposed, and returns whether to go on.
@@ -43,6 +45,9 @@ func replay(log *Log, look Look) (*Log, error) {
 		return nil, fmt.Errorf("replay log: %w", err)
 	}
 	s.log.Scheduler = log.Scheduler
+	if look.Begin != nil {
+		look.Begin(s)
+	}
 	p := player{old: log, sim: s}
 	for p.at < len(log.Records) {
 		from, warm := p.at, s.warm

@@ -99,6 +99,15 @@ def _settings(name: str, value: Any) -> list[str]:
     return args
 
 
+def _objective(name: str, value: Any) -> list[str]:
+    if not isinstance(value, Mapping):
+        return [_flag(name), text(name, value, ", a path or a dictionary")]
+    try:
+        return [_flag(name), json.dumps(value, default=_plain, allow_nan=False)]
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {_shown(value)}, want a dictionary of texts, finite numbers, lists and dictionaries") from None
+
+
 def _plain(value: Any) -> Any:
     """Returns what json can write of a value that it does not know."""
     if isinstance(value, (np.generic, np.ndarray)):
@@ -126,5 +135,6 @@ _READ = {
     "rivals": _names,
     "encoder": _text,
     "reward": _text,
+    "objective": _objective,
     "case_seed": _number,
 }

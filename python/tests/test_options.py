@@ -48,6 +48,23 @@ def test_other_arguments_that_are_none(make):
         make(S, render_mode="human")
 
 
+def test_an_objective_is_the_reward():
+    mine = {"name": "mine", "unit": "min", "terms": [{"cost": "completion", "price": "1/min", "jobs": {"gpus": "1-"}}]}
+    rewards = []
+    for objective in ("completion", mine):
+        env = clustergym.parallel_env(S, settings={"workload.jobs": 20000}, objective=objective)
+        env.reset(seed=1)
+        total = 0.0
+        while env.agents:
+            total += sum(env.step({agent: 0 for agent in env.agents})[1].values())
+        rewards.append(total)
+        env.close()
+    assert rewards[0] < 0
+    assert rewards[1] == pytest.approx(60 * rewards[0])
+    with pytest.raises(clustergym.ClusterGymError, match='cost "speed", want completion, wait, late'):
+        clustergym.ClusterEnv(S, objective={"name": "x", "terms": [{"cost": "speed", "price": 1}]})
+
+
 def test_numbers_of_environments():
     with pytest.raises(TypeError, match=r"num_envs is 2.0 \(float\), want a whole number"):
         clustergym.ClusterVectorEnv(2.0, S)
