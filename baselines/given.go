@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/env/belief"
+	"github.com/clustergym/clustergym/objectives"
 )
 
 // Given is what baselines may use that their names do not contain. The zero Given is enough for most. Its functions must be safe
@@ -23,6 +24,8 @@ type Given struct {
 	// Memory is what was learned in production so far. Nobody changes it. KnowSuffix begins with it, and does not need Learned and
 	// Speeds then. It may be nil.
 	Memory *belief.Memory
+	// Objective is what index decides by unless its name says another; nil for completion times.
+	Objective *objectives.Objective
 	// Tells says that baselines are told the truth that they need, as a reference for those that are not. Whoever simulates an
 	// episode then tells it; see sim.Episode.Tell. KnowSuffix with time=truth or speed=truth needs it.
 	Tells bool
@@ -42,6 +45,7 @@ type Truth struct{ Times, Speeds bool }
 type Needs struct {
 	Fitted, Learned, Speeds bool
 	Memory                  bool
+	Objective               bool // it decides by Given.Objective
 	Truth                   Truth
 }
 
@@ -51,7 +55,7 @@ func (n *Needs) Past() bool { return n.Fitted || n.Learned || n.Speeds }
 // Add adds the needs of another baseline.
 func (n *Needs) Add(other Needs) {
 	n.Fitted, n.Learned, n.Speeds = n.Fitted || other.Fitted, n.Learned || other.Learned, n.Speeds || other.Speeds
-	n.Memory = n.Memory || other.Memory
+	n.Memory, n.Objective = n.Memory || other.Memory, n.Objective || other.Objective
 	n.Truth = Truth{Times: n.Truth.Times || other.Truth.Times, Speeds: n.Truth.Speeds || other.Truth.Speeds}
 }
 

@@ -25,7 +25,7 @@ func (t Table) With(more ...Baseline) Table {
 
 // All returns the baselines in the order of tables. Those that With added come last.
 func (t Table) All() []Baseline {
-	return slices.Concat(orders(), scored(), field(), elastics(), t.more)
+	return slices.Concat(orders(), []Baseline{indexed()}, scored(), field(), elastics(), t.more)
 }
 
 // Names returns the names of the baselines in the order of All.

@@ -198,7 +198,7 @@ func (c *Cluster) measure(start *sim.Episode) *objectives.Meter {
 	return objectives.NewMeter(c.cfg.Objective, objectives.Options{
 		RunTime: func(id cluster.JobID) time.Duration { return start.Jobs[id].Work },
 		Spec:    func(id cluster.JobID) *cluster.JobSpec { return &start.Jobs[id].JobSpec },
-		Jobs:    len(start.Jobs), Warm: start.Config.Warm, Clock: start.Clock, Charged: c.charged,
+		Jobs:    len(start.Jobs), Warm: start.Config.Warm, Charged: c.charged,
 	})
 }
 

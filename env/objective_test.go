@@ -10,6 +10,7 @@ import (
 	"github.com/clustergym/clustergym/env/game"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/objectives"
 )
 
@@ -58,7 +59,7 @@ func TestObjectiveIsTheReward(t *testing.T) {
 					t.Fatalf("agents are given %v in all, want %v", own, ts.Reward)
 				}
 			}
-			want, err := objectives.Replay(e.Log(), o, 0)
+			want, err := eval.Replay(e.Log(), o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,6 +38,16 @@ var sizes = []struct {
 	name string
 }{{1, "1"}, {4, "2-4"}, {8, "5-8"}, {math.Inf(1), "9-"}}
 
+// giveObjective lets policies that ask for an objective decide by the plan's first.
+func (p *Plan) giveObjective() {
+	if len(p.Objectives) > 0 {
+		p.Suites = slices.Clone(p.Suites)
+		for i := range p.Suites {
+			p.Suites[i].Objective = p.Objectives[0]
+		}
+	}
+}
+
 // costs follows an episode by several objectives.
 type costs []*objectives.Meter
 
@@ -51,7 +61,7 @@ func watchCosts(s *sim.Sim, e *sim.Episode, all []*objectives.Objective) costs {
 		c = append(c, objectives.NewMeter(o, objectives.Options{
 			RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work },
 			Spec:    func(id cluster.JobID) *cluster.JobSpec { return &e.Jobs[id].JobSpec },
-			Jobs:    len(e.Jobs), Warm: e.Config.Warm, Clock: e.Clock,
+			Jobs:    len(e.Jobs), Warm: e.Config.Warm,
 		}))
 	}
 	v := &s.State().View
@@ -61,6 +71,21 @@ func watchCosts(s *sim.Sim, e *sim.Episode, all []*objectives.Objective) costs {
 		}
 	})
 	return c
+}
+
+// Replay returns the meter of the whole episode of an event log, which it plays again: it returns the errors of sim.Replay.
+func Replay(log *sim.Log, o *objectives.Objective) (*objectives.Meter, error) {
+	var s *sim.Sim
+	var c costs
+	err := sim.Visit(log, sim.Look{Begin: func(again *sim.Sim) {
+		s = again
+		c = watchCosts(s, &sim.Episode{Config: log.Config, Jobs: log.Jobs}, []*objectives.Objective{o})
+	}})
+	if err != nil {
+		return nil, err
+	}
+	c[0].Catch(&s.State().View)
+	return c[0], nil
 }
 
 // end returns what the episode has cost.

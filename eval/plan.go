@@ -33,6 +33,7 @@ type Suite struct {
 	Past     *Past             // what policies may be fitted on before they play; nil if there is nothing
 	// Unestimated says that no job has an estimate of its duration, so that policies which need estimates cannot play.
 	Unestimated bool
+	Objective   *objectives.Objective // by which policies decide that ask for one: the plan's first; Run sets it
 }
 
 // Plan lists what to compare: every policy on every window of every suite, under each of the suite's seeds.

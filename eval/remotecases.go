@@ -25,6 +25,7 @@ func NewPlayer(plan Plan) (*Player, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
+	plan.giveObjective()
 	return &Player{plan, plan.tasks(), make([][]policy.Policy, len(plan.Suites))}, nil
 }
 

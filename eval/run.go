@@ -37,6 +37,7 @@ func Run(ctx context.Context, plan Plan, done func(Progress)) ([]Result, error) 
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
+	plan.giveObjective()
 	r := run{plan: &plan, tasks: plan.tasks(), report: done}
 	r.results, r.errs = make([]*Result, len(r.tasks)), make([]error, len(r.tasks))
 	if plan.Journal != "" {

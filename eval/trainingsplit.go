@@ -200,7 +200,7 @@ func (s *Suite) Fit(ctx context.Context, policies []policy.Policy, done func(n, 
 			return nil, fmt.Errorf("fit policies on the training split of %s: %w", s.Scenario, err)
 		}
 	}
-	given.Tells = true // Plan.play does
+	given.Tells, given.Objective = true, s.Objective // Plan.play tells
 	fitted := make([]policy.Policy, len(policies))
 	for i, p := range policies {
 		fitted[i] = p.Given(given)

@@ -33,7 +33,7 @@ func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duratio
 		case GPUTime:
 			hours := left.Hours()
 			if t.Prices != nil {
-				from := m.options.Clock + now + after
+				from := m.clock + now + after
 				hours = m.tariffs[i].between(from, from+left)
 			}
 			sum += t.Price.Amount * gpus * hours / t.Price.hours()
@@ -92,7 +92,7 @@ func (m *Meter) Rate(v *cluster.View, id cluster.JobID, left, ahead time.Duratio
 			}
 		case GPUTime:
 			if t.Prices != nil { // a delay changes the price of what is done
-				from := m.options.Clock + now
+				from := m.clock + now
 				price := m.tariffs[i].between(from+ahead, from+ahead+left) - m.tariffs[i].between(from, from+left)
 				sum += t.Price.Amount * gpus * price / t.Price.hours() / ahead.Hours()
 			}
@@ -185,7 +185,7 @@ func (m *Meter) Change(v *cluster.View, id cluster.JobID, left time.Duration) ti
 			}
 		case GPUTime:
 			if t.Prices != nil {
-				soonest(m.tariffs[i].next(m.options.Clock+now) - m.options.Clock)
+				soonest(m.tariffs[i].next(m.clock+now) - m.clock)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (m *Meter) NextPrice(id cluster.JobID, after time.Duration) time.Duration {
 	at := cluster.Never
 	for _, i := range m.jobs[id].terms {
 		if m.objective.Terms[i].Prices != nil {
-			from := m.options.Clock + m.looked
+			from := m.clock + m.looked
 			at = min(at, m.tariffs[i].next(from+after)-from)
 		}
 	}

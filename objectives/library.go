@@ -25,6 +25,15 @@ func Names() (names []string) {
 	return names
 }
 
+// Usual returns the objective of the library that minds completion times alone.
+func Usual() *Objective {
+	o, err := Open("completion")
+	if err != nil {
+		panic(err) // a test reads the library
+	}
+	return o
+}
+
 // Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in .yaml
 // or .yml, or of the YAML or JSON text itself if it begins with a brace. The error of an unknown name lists those that there are.
 func Open(nameOrPath string) (*Objective, error) {

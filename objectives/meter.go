@@ -20,6 +20,7 @@ type Meter struct {
 	ended     int           // jobs that count and are done
 	began     time.Duration // when it first looked at the cluster; cluster.Never before
 	looked    time.Duration // when it last did
+	clock     time.Duration // see cluster.View.Clock
 	together  []float64     // by term: what the cluster as a whole costs an hour as it was then
 	tariffs   []tariff      // by term, nil for terms without prices
 	tenants   tenants
@@ -36,9 +37,8 @@ type Options struct {
 	Foresee bool
 	// Charged, if not nil, is called with every cost, and the job that is charged, -1 for costs of the cluster as a whole.
 	Charged func(id cluster.JobID, cost float64)
-	Jobs    int           // how many jobs the episode has; 0 if nobody knows: the makespan then grows while a job waits or runs
-	Warm    int           // jobs with lower ids only fill the cluster: they cost nothing
-	Clock   time.Duration // the time of day when the episode's clock is 0
+	Jobs    int // how many jobs the episode has; 0 if nobody knows: the makespan then grows while a job waits or runs
+	Warm    int // jobs with lower ids only fill the cluster: they cost nothing
 }
 
 // account is what a meter remembers of a job.
@@ -148,7 +148,7 @@ func (m *Meter) elapse(v *cluster.View, from, to time.Duration) {
 
 // see brings the accounts up to the present state: jobs that are new, have ended, or were stopped, moved or resized.
 func (m *Meter) see(v *cluster.View) {
-	m.began = min(m.began, v.Now())
+	m.began, m.clock = min(m.began, v.Now()), v.Clock()
 	for len(m.jobs) < v.Jobs() {
 		m.jobs = append(m.jobs, account{})
 	}
@@ -323,7 +323,7 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 		case GPUTime:
 			hours := d.Hours()
 			if term.Prices != nil {
-				hours = m.tariffs[t].between(m.options.Clock+from, m.options.Clock+to)
+				hours = m.tariffs[t].between(m.clock+from, m.clock+to)
 			}
 			m.charge(id, i, term.Price.Amount*gpus*hours/term.Price.hours())
 		}

@@ -22,10 +22,11 @@ func TestMeterAgreesWithTheLog(t *testing.T) {
 	simtest.Many(t, 300, func(t *rapid.T) {
 		e := drawEpisode(t)
 		o := drawObjective(t)
+		e.Clock = time.Duration(rapid.IntRange(0, 86400).Draw(t, "clock")) * time.Second
 		s := simtest.Begin(t, e)
 		opts := objectives.Options{
 			RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work },
-			Jobs:    len(e.Jobs), Warm: e.Config.Warm, Clock: time.Duration(rapid.IntRange(0, 86400).Draw(t, "clock")) * time.Second,
+			Jobs:    len(e.Jobs), Warm: e.Config.Warm,
 		}
 		m := objectives.NewMeter(o, opts)
 		ref := &reference{episode: e, opts: opts, lost: map[stopped]float64{}, seen: map[cluster.JobID]float64{}}
@@ -290,7 +291,7 @@ func (r *reference) cost(x *objectives.Term, id cluster.JobID, l *life, log *sim
 	case objectives.GPUTime:
 		sum := 0.0
 		for _, q := range l.runs {
-			sum += q.gpus * priced(x.Prices, r.opts.Clock+q.from, r.opts.Clock+q.to)
+			sum += q.gpus * priced(x.Prices, r.episode.Clock+q.from, r.episode.Clock+q.to)
 		}
 		return x.Price.Amount * sum / per
 	}

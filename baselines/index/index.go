@@ -34,7 +34,6 @@ type Scheduler struct {
 	name      string
 	objective *objectives.Objective
 	options   Options
-	clock     time.Duration
 	place     placement.Placer
 
 	meter   *objectives.Meter
@@ -56,9 +55,9 @@ type live struct {
 	submit time.Duration
 }
 
-// New returns the rule for an objective. clock is the time of day when the cluster's clock is 0.
-func New(name string, o *objectives.Objective, opts Options, clock time.Duration, p placement.Placer) *Scheduler {
-	return &Scheduler{name: name, objective: o, options: opts, clock: clock, place: p}
+// New returns the rule for an objective.
+func New(name string, o *objectives.Objective, opts Options, p placement.Placer) *Scheduler {
+	return &Scheduler{name: name, objective: o, options: opts, place: p}
 }
 
 // Name implements cluster.Scheduler.
@@ -66,7 +65,7 @@ func (s *Scheduler) Name() string { return s.name }
 
 // Reset implements cluster.Scheduler.
 func (s *Scheduler) Reset(seed uint64) error {
-	s.meter = objectives.NewMeter(s.objective, objectives.Options{RunTime: s.runTime, Clock: s.clock, Foresee: true})
+	s.meter = objectives.NewMeter(s.objective, objectives.Options{RunTime: s.runTime, Foresee: true})
 	s.restart, s.refused = restarts{}, map[placement.Kind]bool{}
 	s.place.Reset(seed)
 	return nil

@@ -45,7 +45,7 @@ func queue(minutes []int) *sim.Episode {
 // order plays an episode by the rule and returns the jobs in the order of their starts.
 func order(t rapid.TB, e *sim.Episode, o *objectives.Objective) (ids []cluster.JobID) {
 	t.Helper()
-	log := simtest.Play(t, e, index.New("index", o, index.Defaults(), 0, &placement.BestFit{}), 1)
+	log := simtest.Play(t, e, index.New("index", o, index.Defaults(), &placement.BestFit{}), 1)
 	for i := range log.Records {
 		if r := &log.Records[i]; r.Kind == sim.Start {
 			ids = append(ids, r.Job)
@@ -143,8 +143,8 @@ func TestRandomEpisodesEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			simtest.Many(t, 30, func(t *rapid.T) {
 				e := simtest.Draw(t)
-				log := simtest.Play(t, e, index.New("index", o, index.Defaults(), 0, &placement.BestFit{}), 1)
-				plain := simtest.Play(t, e, index.New("index", o, index.Options{Ahead: 1}, 0, &placement.BestFit{}), 1)
+				log := simtest.Play(t, e, index.New("index", o, index.Defaults(), &placement.BestFit{}), 1)
+				plain := simtest.Play(t, e, index.New("index", o, index.Options{Ahead: 1}, &placement.BestFit{}), 1)
 				if !log.Outcome.Terminated && plain.Outcome.Terminated {
 					t.Fatalf("outcome %+v", log.Outcome)
 				}
@@ -182,7 +182,7 @@ func BenchmarkDecision(b *testing.B) {
 					Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Estimate: work,
 				})
 			}
-			p := index.New("index", o, index.Defaults(), 0, &placement.BestFit{})
+			p := index.New("index", o, index.Defaults(), &placement.BestFit{})
 			if err := p.Reset(1); err != nil {
 				b.Fatal(err)
 			}

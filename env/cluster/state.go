@@ -86,6 +86,9 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	return s, nil
 }
 
+// SetClock says what time of day it is when the state's time is 0.
+func (s *State) SetClock(clock time.Duration) { s.clock = clock }
+
 // Advance sets the clock to now. It panics if that is in the past.
 func (s *State) Advance(now time.Duration) {
 	if now < s.now {

@@ -20,6 +20,7 @@ type View struct {
 	expected Profile          // what Txn.Expect says; nil: what the driver tells
 	times    RunTimes         // nil: the estimates of the jobs
 	forbids  bool             // Spec.NoPreemption
+	clock    time.Duration    // see Clock
 	lending
 	racks    [][]ServerID // by rack: its servers, ascending; copies share it
 	crossing [][]JobID    // by rack: the running jobs that use the rack's uplink, ascending
@@ -43,6 +44,9 @@ func (s *View) Course(id JobID) (done, from time.Duration, rate float64) {
 
 // NoPreemption reports whether the cluster forbids to stop, move or resize jobs that run: see Txn.
 func (s *View) NoPreemption() bool { return s.forbids }
+
+// Clock returns the time of day when Now was 0. It is 0 where nobody knows.
+func (s *View) Clock() time.Duration { return s.clock }
 
 // Now returns the current time.
 func (s *View) Now() time.Duration { return s.now }

@@ -24,6 +24,7 @@ func (e *Episode) New() (*Sim, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.state.SetClock(e.Clock)
 	return s, s.warmUp(e.Running)
 }
 
