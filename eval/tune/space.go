@@ -24,12 +24,12 @@ var patterns = []string{
 	"qssf{,:backfill=easy}{,:place=compact}",
 	"srtf{,:place=compact}{,:gain=4,:gain=60,:gain=240,:gain=1000}",
 	"srsf{,:place=compact}{,:gain=4,:gain=60,:gain=240,:gain=1000}",
-	"srsf{,:evict=true}{+menu,+menu+move}{,:places=8}",
+	"srsf{,:evict=true}+menu{,:places=8}{,+move}",
 	"las{,:place=compact}{,:quantum=0,:quantum=16}{,:gain=60,:gain=240}",
 	"serverfilling{,:place=compact}",
 	"gittins{,:place=compact}",
-	"wfp3", "unicef", "f1",
-	"a-srpt{,:backfill=easy}", "lyra", "pollux",
+	"wfp3", "unicep", "f1",
+	"a-srpt{,:backfill=easy}", "lyra",
 }
 
 // expand returns the names that a pattern stands for, in the order of its alternatives.

@@ -40,6 +40,7 @@ const (
 	firstWindows = 2
 	keepOneIn    = 3
 	finalists    = 5
+	mostWindows  = 128 // of the training split
 )
 
 // Step is what a part of the tuning has found.
@@ -98,9 +99,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 func (t *tuning) halve(ctx context.Context) (rules []policy.Policy, err error) {
 	rules = t.Rules
 	of := t.Source.Count(scenario.Train)
-	order := rng.Stream(t.Seed, "tune", "windows").Perm(of)
-	for from, n := 0, firstWindows; from < of && len(rules) > 1; n *= keepOneIn {
-		to := min(from+n, of)
+	order, err := t.order(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	for from, n := 0, firstWindows; from < len(order) && len(rules) > 1; n *= keepOneIn {
+		to := min(from+n, len(order))
 		keep := max((len(rules)+keepOneIn-1)/keepOneIn, min(finalists, len(rules)))
 		if rules, err = t.step(ctx, rules, scenario.Train, order[from:to], to, keep); err != nil {
 			return nil, err
@@ -110,6 +114,33 @@ func (t *tuning) halve(ctx context.Context) (rules []policy.Policy, err error) {
 		}
 	}
 	return rules, nil
+}
+
+// order returns training windows in the order in which they are played: drawn, but those first in which a plain rule costs anything.
+// In the others most rules are equal.
+func (t *tuning) order(ctx context.Context, of int) ([]int, error) {
+	order := rng.Stream(t.Seed, "tune", "windows").Perm(of)
+	order = order[:min(of, mostWindows)]
+	probe := t.Rules[:1]
+	if len(t.Beside) > 0 {
+		probe = t.Beside[:1]
+	}
+	if len(order) == 0 || len(t.Rules) == 1 {
+		return order, nil
+	}
+	results, err := t.play(ctx, "probe", probe, scenario.Train, order)
+	if err != nil {
+		return nil, err
+	}
+	t.result.Episodes += len(results)
+	costs := map[int]float64{}
+	for i, r := range results { // in the order of the windows
+		costs[order[i]] = r.Costs[0].Total
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[costs[a] > 0], map[bool]int{true: 0, false: 1}[costs[b] > 0])
+	})
+	return order, nil
 }
 
 // step plays windows under rules and returns the rules that cost least over all windows so far.
