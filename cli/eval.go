@@ -34,7 +34,7 @@ type evalOptions struct {
 	MarlEval  bool     `flag:"marl-eval" help:"also write marl-eval.json, for the Python package marl-eval"`
 	Figures   []string `flag:"figures" default:"svg" of:"figure" help:"formats of the figures: svg, png, pdf, or none"`
 	Markdown  bool     `flag:"markdown" help:"print the result as one Markdown table"`
-	Metric    string   `flag:"metric" default:"mean_jct_s" of:"metric" help:"the metric that --markdown shows, a key of results.json; with --objective the cost by the first"`
+	Metric    string   `flag:"metric" default:"mean_jct_s" of:"metric" help:"the metric that --markdown shows, a key of results.json; with --objective the costs by them"`
 	OverSeeds bool     `flag:"over-seeds" help:"with --markdown: one row for policies NAME-1, NAME-2, ..., with the interval over these seeds of training"`
 
 	program string // that evaluates; "" for clustergym
@@ -110,11 +110,11 @@ func runEval(ctx context.Context, a *app, opts *evalOptions, _ []string) error {
 	case a.JSON:
 		err = a.PrintJSON(result)
 	case opts.Markdown:
-		metric := opts.Metric
+		metrics := []string{opts.Metric}
 		if len(opts.Objective) > 0 {
-			metric = result.Comparisons[0].RankedBy()
+			metrics = result.Comparisons[0].CostKeys()
 		}
-		err = result.printMarkdown(a, metric, opts.OverSeeds)
+		err = result.printMarkdown(a, metrics, opts.OverSeeds)
 	default:
 		err = result.print(a)
 	}

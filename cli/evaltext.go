@@ -74,7 +74,7 @@ func (e *evaluated) sayLatency(a *app) {
 }
 
 // printMarkdown prints one Markdown table of all scenarios, for example for a README.
-func (e *evaluated) printMarkdown(a *app, metric string, overSeeds bool) error {
+func (e *evaluated) printMarkdown(a *app, metrics []string, overSeeds bool) error {
 	all := e.Comparisons
 	if overSeeds {
 		all = make([]eval.Comparison, len(e.Comparisons))
@@ -82,6 +82,6 @@ func (e *evaluated) printMarkdown(a *app, metric string, overSeeds bool) error {
 			all[i] = eval.OverSeeds(&e.Comparisons[i])
 		}
 	}
-	a.Printf("%s", eval.Markdown(all, metric))
+	a.Printf("%s", eval.Markdown(all, metrics...))
 	return nil
 }

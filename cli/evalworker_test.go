@@ -22,6 +22,7 @@ func TestEvalWithWorkersWritesTheSameBytes(t *testing.T) {
 	t.Setenv(mainVariable, "1") // for the workers
 	require.Do(t, os.CopyFS("mine", released.FS()))
 	args := []string{"eval", "-s", "embedded-small-v1,loaning-small-v1", "-p", "fifo,a-srpt:predictor=fitted,x=mine,prior",
+		"--objective", "tail,tariff",
 		"--windows", "2", "--parquet", "--seeds", "2", "--out"}
 	must(t, append(args, "alone")...)
 	s := must(t, append(args, "pooled", "--workers", "2")...)

@@ -37,8 +37,13 @@ type Comparison struct {
 	costs []Quantity // those of objectives
 }
 
-// RankedBy returns the key of the metric by which policies are ranked.
-func (c *Comparison) RankedBy() string { return c.quantities()[c.ranking()].Key }
+// CostKeys returns the keys of the costs by objectives.
+func (c *Comparison) CostKeys() (keys []string) {
+	for _, q := range c.costs {
+		keys = append(keys, q.Key)
+	}
+	return keys
+}
 
 // quantities returns all quantities of the comparison in the order of Summary.Metrics.
 func (c *Comparison) quantities() []Quantity { return append(Quantities(), c.costs...) }

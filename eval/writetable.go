@@ -154,32 +154,37 @@ func (q Quantity) show(x float64) string {
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
-// Markdown returns a table of one quantity, with a row for each policy and a column for each scenario. The baseline's cells are
-// means. The other cells are differences from the baseline in percent, bold if they are separable. key must be the Key of a
-// Quantity, or CostKey of an objective, and there must be at least one comparison.
-func Markdown(all []Comparison, key string) string {
-	quantities := all[0].quantities()
-	k := slices.IndexFunc(quantities, func(q Quantity) bool { return q.Key == key })
-	q := quantities[k]
+// Markdown returns a table of some quantities, with a row for each policy and a column for each scenario and quantity. The
+// baseline's cells are means. The other cells are differences from the baseline in percent, bold if they are separable. Each key must
+// be the Key of a Quantity, or CostKey of an objective, and there must be at least one comparison.
+func Markdown(all []Comparison, keys ...string) string {
 	rows := map[string][]string{}
 	var names []string
 	head := []string{"policy"}
 	for i := range all {
 		c := &all[i]
-		head = append(head, fmt.Sprintf("%s, %s", c.Scenario, phrase.Count(len(c.Windows), "window")))
-		for _, p := range c.Policies {
-			if rows[p.Policy] == nil {
-				rows[p.Policy] = make([]string, len(all))
-				names = append(names, p.Policy)
+		quantities := c.quantities()
+		for n, key := range keys {
+			k := slices.IndexFunc(quantities, func(q Quantity) bool { return q.Key == key })
+			q, title := quantities[k], c.Scenario
+			if q.cost > 0 {
+				title += ", " + q.Label
 			}
-			cell := strings.TrimSpace(q.show(float64(p.Metrics[k].Mean)) + " " + q.Unit)
-			if p.Policy != c.Baseline {
-				d := p.Metrics[k].Relative.cell()
-				if cell = strings.TrimSpace(d.Text + " " + d.Range); d.Bold {
-					cell = "**" + cell + "**"
+			head = append(head, fmt.Sprintf("%s, %s", title, phrase.Count(len(c.Windows), "window")))
+			for _, p := range c.Policies {
+				if rows[p.Policy] == nil {
+					rows[p.Policy] = make([]string, len(all)*len(keys))
+					names = append(names, p.Policy)
 				}
+				cell := strings.TrimSpace(q.show(float64(p.Metrics[k].Mean)) + " " + q.Unit)
+				if p.Policy != c.Baseline {
+					d := p.Metrics[k].Relative.cell()
+					if cell = strings.TrimSpace(d.Text + " " + d.Range); d.Bold {
+						cell = "**" + cell + "**"
+					}
+				}
+				rows[p.Policy][i*len(keys)+n] = cell
 			}
-			rows[p.Policy][i] = cell
 		}
 	}
 	// Put the baseline first.

@@ -14,9 +14,16 @@ import (
 	"github.com/clustergym/clustergym/eval"
 )
 
-// Write writes the results. Equal results give equal bytes.
+// Write writes the results. Equal results give equal bytes. The cost by an objective is a column of the name of its metric.
 func Write(w io.Writer, results []eval.Result) error {
 	columns := columnsOf(reflect.TypeFor[eval.Result](), nil)
+	if len(results) > 0 {
+		costs, _ := reflect.TypeFor[eval.Result]().FieldByName("Costs")
+		total, _ := reflect.TypeFor[eval.Cost]().FieldByName("Total")
+		for i, c := range results[0].Costs {
+			columns = append(columns, column{eval.CostKey(c.Objective), costs.Index, nodeOf(total.Type), i})
+		}
+	}
 	// A Parquet group sorts its columns by name.
 	slices.SortFunc(columns, func(a, b column) int { return strings.Compare(a.name, b.name) })
 	group := parquet.Group{}
@@ -28,7 +35,11 @@ func Write(w io.Writer, results []eval.Result) error {
 	for i := range results {
 		v := reflect.ValueOf(&results[i]).Elem()
 		for k, c := range columns {
-			rows[i] = c.append(rows[i], v.FieldByIndex(c.path), k)
+			field := v.FieldByIndex(c.path)
+			if costs, ok := field.Interface().([]eval.Cost); ok {
+				field = reflect.ValueOf(costs[c.cost].Total)
+			}
+			rows[i] = c.append(rows[i], field, k)
 		}
 	}
 	if _, err := out.WriteRows(rows); err != nil {
@@ -45,6 +56,7 @@ type column struct {
 	name string
 	path []int // index for reflect.Value.FieldByIndex
 	node parquet.Node
+	cost int // the index of an objective
 }
 
 // columnsOf lists the fields that JSON encodes. It replaces embedded structs by their fields.
@@ -57,8 +69,8 @@ func columnsOf(t reflect.Type, path []int) []column {
 		switch {
 		case f.Anonymous:
 			all = append(all, columnsOf(f.Type, at)...)
-		case name != "-":
-			all = append(all, column{name, at, nodeOf(f.Type)})
+		case name != "-" && f.Type != reflect.TypeFor[[]eval.Cost]():
+			all = append(all, column{name, at, nodeOf(f.Type), 0})
 		}
 	}
 	return all

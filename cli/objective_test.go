@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clustergym/clustergym/internal/cmdline"
+)
+
+// TestObjectives checks the commands about objectives, and what they say of files that are none.
+func TestObjectives(t *testing.T) {
+	dir := t.TempDir()
+	mine, wrong := filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "wrong.yaml")
+	for path, text := range map[string]string{
+		mine:  "name: mine\nterms:\n  - {cost: wait, over: 10m, price: 1/min}\n",
+		wrong: "name: mine\nterms:\n  - {cost: wait, over: soon, price: 1/min}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"objective", "ls"}, 0, "small-first"},
+		{[]string{"objective", "describe", "gangs"}, 0, "8/h wait, until the job has run for 1m, beyond 1h; jobs with GPUs from 8"},
+		{[]string{"objective", "describe", "gangs", "--yaml"}, 0, "name: gangs\n"},
+		{[]string{"objective", "check", mine}, 0, "mine, 1 terms"},
+		{[]string{"objective", "check", "--schema"}, 0, `"$schema"`},
+		{[]string{"objective", "check"}, cmdline.CodeUsage, "no file, want at least one, or --schema"},
+		{[]string{"objective", "check", mine, wrong}, cmdline.CodeUsage, wrong + `: objective: line 3: "soon", want a time`},
+		{[]string{"objective", "describe", "all"}, cmdline.CodeUsage, `objective "all", want a YAML file or one of completion,`},
+		{[]string{"objective", "check", filepath.Join(dir, "none.yaml")}, cmdline.CodeNoRun, "no such file"},
+		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--objective", "tail," + wrong}, cmdline.CodeUsage, "line 3"},
+		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--objective", "tail,tail"}, cmdline.CodeUsage, `two are called "tail"`},
+		{[]string{"env", "describe", "-s", "embedded-small-v1", "--objective", "tail", "--reward", "makespan"}, cmdline.CodeUsage, "want one"},
+	} {
+		s := command(t, c.args...)
+		if s.code != c.code || !strings.Contains(s.talk+s.out, c.want) {
+			t.Errorf("%v: exit code %d\n%s%s\nwant %d and %q", c.args, s.code, s.talk, s.out, c.code, c.want)
+		}
+	}
+}
+
+// TestEvalByObjectives checks that an evaluation ranks by the first objective, that index decides by it, and that parts sum to the
+// whole.
+func TestEvalByObjectives(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{
+		"eval", "-s", "embedded-small-v1", "--set", "workload.jobs=6000", "--seeds", "1", "-p", "srsf,index", "--objective", "small-first,tail",
+		"--figures", "none", "--baseline", "srsf",
+	}
+	s := command(t, append(args, "--out", filepath.Join(dir, "a"))...)
+	if s.code != 0 || !strings.Contains(s.out, "wins in small-first") {
+		t.Fatalf("exit code %d\n%s%s", s.code, s.talk, s.out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "a", "results.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		var r struct {
+			Policy string
+			Costs  []struct {
+				Objective string
+				Total     float64
+				Terms     []float64
+				BySize    []struct{ Cost float64 } `json:"by_size"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Costs) != 2 {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, c := range r.Costs {
+			terms, sizes := 0.0, 0.0
+			for _, x := range c.Terms {
+				terms += x
+			}
+			for _, x := range c.BySize {
+				sizes += x.Cost
+			}
+			if d := 1e-9 * max(c.Total, 1); terms-c.Total > d || c.Total-terms > d || sizes-c.Total > d || c.Total-sizes > d {
+				t.Errorf("%s, %s: total %v, terms %v, sizes %v", r.Policy, c.Objective, c.Total, terms, sizes)
+			}
+			sums[r.Policy+" "+c.Objective] += c.Total
+		}
+	}
+	if !(sums["index small-first"] < sums["srsf small-first"]/2) {
+		t.Errorf("costs %v, want index at less than half of srsf by small-first", sums)
+	}
+}
+
+// TestTuneCommand checks that tune prints the best rule, and writes what it found.
+func TestTuneCommand(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "tuned")
+	s := command(t, "tune", "-s", "embedded-small-v1", "--set", "workload.jobs=6000", "--objective", "small-first",
+		"--rules", "fifo,srsf,index", "--out", out)
+	if s.code != 0 || !strings.Contains(s.out, "best: index, chosen in") {
+		t.Fatalf("exit code %d\n%s%s", s.code, s.talk, s.out)
+	}
+	if text, err := os.ReadFile(filepath.Join(out, "result.json")); err != nil || !strings.Contains(string(text), `"best": "index"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
