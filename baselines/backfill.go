@@ -6,7 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/easy"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // backfill lets jobs start behind the first one in a list that does not fit, by EASY backfilling (see package easy).

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // list starts waiting jobs in a fixed order and never stops one. A job that does not fit blocks all jobs behind it; with skip,

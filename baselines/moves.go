@@ -9,7 +9,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/option"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // movers describes MoveSuffix.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // preemptive gives the cluster to the first of the live jobs (waiting or running) in an order. It goes through all of them: a

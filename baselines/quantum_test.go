@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/internal/rng"
-	"github.com/clustergym/clustergym/placement"
 )
 
 // random starts the waiting jobs that fit, in an order drawn again at every decision point. It is the lower bound of every

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // srtf runs the live jobs with the shortest time left, in the order (time left, submit, id). It skips jobs that do not fit, and

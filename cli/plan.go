@@ -78,9 +78,9 @@ const usualStarts = 30 * time.Second
 type plan struct {
 	*explain.Plan
 	// Held lists the jobs that the policy would stop or move, or start in their place, but for the limit.
-	Held   []string       `json:"held,omitempty"`
-	Cost   float64        `json:"restart_gpu_hours,omitempty"`
-	Starts []decide.Start `json:"starts,omitempty"`
+	Held   []string        `json:"held,omitempty"`
+	Cost   float64         `json:"restart_gpu_hours,omitempty"`
+	Starts []explain.Start `json:"starts,omitempty"`
 	// Unfinished says what the time of --starts did not suffice for.
 	Unfinished string `json:"unfinished,omitempty"`
 }

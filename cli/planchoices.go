@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/phrase"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // printChoices prints what a learned team weighed where a candidate was about the job.
@@ -27,7 +27,7 @@ func (p *jobPlan) printChoices(a *app) error {
 	return nil
 }
 
-func (p *jobPlan) printChoice(a *app, c *decide.Choice) error {
+func (p *jobPlan) printChoice(a *app, c *explain.Choice) error {
 	a.Printf("\nchoice %d of %d\n", c.Number, p.of)
 	rows := [][]string{{"", "bid", "payoff", "margin", "total", "servers", "what it does"}}
 	masked := 0
@@ -76,7 +76,7 @@ func (p *jobPlan) printChoice(a *app, c *decide.Choice) error {
 }
 
 // edgesOf returns a line about the edges of the coordination graph that add most to a candidate's bid; none without edges.
-func edgesOf(c *decide.Candidate) []string {
+func edgesOf(c *explain.Candidate) []string {
 	if len(c.Edges) == 0 {
 		return nil
 	}

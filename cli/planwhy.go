@@ -18,7 +18,7 @@ type jobPlan struct {
 	Waiting *explain.Waiting `json:"waiting,omitempty"` // if the job waits after the plan
 	Where   []explain.Piece  `json:"runs_on,omitempty"` // if the job runs after the plan
 	Servers []explain.Server `json:"servers"`           // what each server has for the job; none for a job that keeps running
-	Choices []decide.Choice  `json:"choices,omitempty"` // of a learned team, in which a candidate is about the job
+	Choices []explain.Choice `json:"choices,omitempty"` // of a learned team, in which a candidate is about the job
 	of      int              // how many choices the team made in all
 }
 
@@ -42,7 +42,7 @@ func findJob(s *cluster.View, name string) (cluster.JobID, error) {
 func explainJob(a *app, p *decide.Planned, id cluster.JobID) error {
 	s := p.Why.After()
 	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []explain.Op{}, Servers: p.Why.Servers(id)}
-	out.Choices, out.of = decide.About(p.Choices, out.Job), len(p.Choices)
+	out.Choices, out.of = explain.About(p.Choices, out.Job), len(p.Choices)
 	for _, o := range p.Ops {
 		if o.Job == out.Job {
 			out.Ops = append(out.Ops, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -24,14 +25,14 @@ type teller struct {
 }
 
 func (f *teller) Forecast(_ context.Context, s *cluster.View, _ policy.Policy, waits func(string) bool, m *belief.Memory) (
-	all []decide.Start, err error,
+	all []explain.Start, err error,
 ) {
 	if f.memory = m != nil; f.panics {
 		panic("a policy's")
 	}
 	for _, id := range s.Pending() {
 		if name := s.Spec(id).Name; waits(name) {
-			all = append(all, decide.NewStart(name, time.Minute, cluster.Never))
+			all = append(all, explain.NewStart(name, time.Minute, cluster.Never))
 		}
 	}
 	if f.fails {
@@ -45,7 +46,7 @@ func (f *teller) Forecast(_ context.Context, s *cluster.View, _ policy.Policy, w
 func TestAnswersSayWhenJobsStart(t *testing.T) {
 	f := &teller{}
 	s := newSite(t, decidetest.Baseline("fifo"), func(c *serve.Config) { c.Forecaster = f })
-	starts := func(query string) []decide.Start {
+	starts := func(query string) []explain.Start {
 		status, text := s.ask(t, http.MethodPost, "/v1/plan"+query, decidetest.Snapshot)
 		var a decide.Answer
 		if err := json.Unmarshal([]byte(text), &a); err != nil || status != http.StatusOK {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/internal/adam"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/internal/stats"
+	"github.com/clustergym/clustergym/train/adam"
 	"github.com/clustergym/clustergym/train/critic"
 )
 

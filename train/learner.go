@@ -8,7 +8,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
-	"github.com/clustergym/clustergym/internal/adam"
+	"github.com/clustergym/clustergym/train/adam"
 )
 
 // chunk is the number of rows that one machine processes at a time. The learner sums gradients chunk by chunk, in order, so the

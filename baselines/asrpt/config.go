@@ -2,7 +2,7 @@ package asrpt
 
 import (
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // StartRule decides when a job may start.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics/comm"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // heavyEdge is a [placement.Placer] that starts jobs as requested on few servers and maps pipeline stages to these by heavy

@@ -9,8 +9,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/physics/comm"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/internal/must"
-	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 

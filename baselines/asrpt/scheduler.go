@@ -7,7 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/easy"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // New returns the scheduler.

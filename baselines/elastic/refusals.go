@@ -2,7 +2,7 @@ package elastic
 
 import (
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // refusals remembers the jobs that found no servers. Within a pass, jobs of one kind either all find servers or all find none,

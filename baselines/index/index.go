@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/objectives"
-	"github.com/clustergym/clustergym/placement"
 )
 
 // Options are the settings that tuning may choose.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // board steps through a decision with a wide list. It shows one list for the whole instant: the base's proposal as a whole and in

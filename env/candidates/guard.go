@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // Guard makes a base keep a candidate's commitment: it plays the base and takes back what the commitment forbids. Whenever it has

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // begin adds the ways in which a waiting job could start, and reports whether it fits where the placer would start it.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // Config configures whose proposals are reviewed and which candidates are searched for.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // aligned returns a placement on another server for a job that needs only one server: of the servers in use that fit the job, the

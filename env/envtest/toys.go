@@ -1,10 +1,9 @@
 package envtest
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
@@ -61,14 +60,10 @@ func (t Toy) Config() (env.Config, error) {
 	for _, n := range t.gpus {
 		spec.Servers = append(spec.Servers, cluster.Uniform(1, n).Servers...)
 	}
-	review, err := baselines.Reviewed("fifo")
-	if err != nil {
-		return env.Config{}, fmt.Errorf("toy %s: %w", t.Name, err)
-	}
 	return env.Config{
 		Sim:    sim.Config{Cluster: spec, Physics: physics.Compose(physics.InterServer{Penalty: 2})},
 		Jobs:   func(uint64) ([]trace.Job, error) { return t.jobs, nil },
-		Game:   game.Config{Review: candidates.Default(review.Base)},
+		Game:   game.Config{Review: candidates.Default(func() cluster.Scheduler { return fifo{} })},
 		Reward: env.Flow{Scale: time.Second},
 	}, nil
 }
@@ -80,6 +75,29 @@ func (t Toy) Make() (env.Env, error) {
 		return nil, err
 	}
 	return env.New(cfg)
+}
+
+// fifo starts jobs in the order of their submission; a job that does not fit blocks the queue. It is the prior of the toys.
+type fifo struct{}
+
+// Name implements cluster.Scheduler.
+func (fifo) Name() string { return "fifo" }
+
+// Reset implements cluster.Scheduler.
+func (fifo) Reset(uint64) error { return nil }
+
+// Schedule implements cluster.Scheduler.
+func (fifo) Schedule(tx *cluster.Txn) error {
+	for _, id := range slices.Sorted(slices.Values(tx.View().Pending())) {
+		p, fits := tx.View().BestFit(id, nil)
+		if !fits {
+			return nil
+		}
+		if err := tx.Place(id, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func job(name string, submit, workers int, seconds time.Duration) trace.Job {

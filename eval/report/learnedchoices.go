@@ -5,15 +5,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/phrase"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // Weighed is a choice of a learned policy in a schedule that the page shows.
 type Weighed struct {
 	Policy string
 	At     time.Duration
-	Choice decide.Choice
+	Choice explain.Choice
 }
 
 // weighedView is a choice as the page shows it.

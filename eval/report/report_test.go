@@ -8,8 +8,8 @@ import (
 
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/must"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // generatedReport returns a report on three policies on windows of generated jobs, with every optional part.
@@ -21,10 +21,10 @@ func generatedReport(tb testing.TB, windows, jobs int) *Report {
 		What: []string{"srtf preempts job 217 on server-0:0-7", "sjfskip lets it run"},
 		Why:  []string{"job 218 has 12 min left, job 217 has 6 h"},
 	}}
-	s.Weighed = []Weighed{{Policy: "sjfskip", At: 2 * time.Hour, Choice: decide.Choice{Candidates: []decide.Candidate{
+	s.Weighed = []Weighed{{Policy: "sjfskip", At: 2 * time.Hour, Choice: explain.Choice{Candidates: []explain.Candidate{
 		{Number: 1, Does: "start 218 on server-5", Servers: []string{"server-5"}, Bid: 0.5, Payoff: -0.25, Total: 0.5, Prior: true},
 		{Number: 2, Does: "start nobody", Servers: []string{"server-5", "server-6"}, Bid: 2, Payoff: 0.75, Margin: 1, Total: 1, Taken: true,
-			Edges: []decide.Edge{{From: "server-5", To: "server-6", Payoff: 0.5}, {From: "server-6", To: "server-6", Payoff: -0.125}}},
+			Edges: []explain.Edge{{From: "server-5", To: "server-6", Payoff: 0.5}, {From: "server-6", To: "server-6", Payoff: -0.125}}},
 		{Number: 3, Does: "start 217", Masked: true},
 	}}}}
 	learned := Curve{Policy: "learned"}

@@ -11,8 +11,8 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // Decision is a decision of an event log in which something was done.
@@ -273,13 +273,13 @@ func teamOf(p *policy.Policy) (*agents.Team, error) {
 }
 
 // Choices returns the choices that a learned team would make at a decision of a log.
-func Choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) ([]decide.Choice, error) {
+func Choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) ([]explain.Choice, error) {
 	all, _, err := choices(log, p, decision, seed)
 	return all, err
 }
 
 // choices is Choices, and says what the team does.
-func choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) (all []decide.Choice, does string, err error) {
+func choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) (all []explain.Choice, does string, err error) {
 	team, err := teamOf(p)
 	if err != nil {
 		return nil, "", err
@@ -288,7 +288,7 @@ func choices(log *sim.Log, p *policy.Policy, decision int, seed uint64) (all []d
 	if err != nil {
 		return nil, "", err
 	}
-	var seen decide.Choices
+	var seen explain.Choices
 	team.Record(seen.Add)
 	if err := team.Reset(seed); err != nil {
 		return nil, "", err

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // Departure is a choice of a learned team that is not its prior's.
 type Departure struct {
 	At     time.Duration
-	Choice decide.Choice
+	Choice explain.Choice
 }
 
 // mostAsked is how many decisions of a log FirstDeparture asks the team about.
@@ -40,6 +40,6 @@ func FirstDeparture(log *sim.Log, p *policy.Policy, seed uint64) (*Departure, er
 }
 
 // departs reports whether a team takes a candidate that is not its prior's.
-func departs(c decide.Choice) bool {
-	return slices.ContainsFunc(c.Candidates, func(x decide.Candidate) bool { return x.Taken && !x.Prior })
+func departs(c explain.Choice) bool {
+	return slices.ContainsFunc(c.Candidates, func(x explain.Candidate) bool { return x.Taken && !x.Prior })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -47,7 +48,7 @@ var _ decide.Forecaster = (*Forecaster)(nil)
 // Forecast is Starts with what a decider has learned, by the names of jobs.
 func (f *Forecaster) Forecast(
 	ctx context.Context, s *cluster.View, p policy.Policy, waits func(job string) bool, learned *belief.Memory,
-) (all []decide.Start, err error) {
+) (all []explain.Start, err error) {
 	var times *belief.Learner
 	if learned != nil {
 		times = learned.Times(belief.History, belief.Gittins)
@@ -56,7 +57,7 @@ func (f *Forecaster) Forecast(
 	defer f.mu.Unlock()
 	starts, err := f.Starts(ctx, s, p, times, waits)
 	for _, x := range starts {
-		all = append(all, decide.NewStart(s.Spec(x.Job).Name, x.Median, x.P90))
+		all = append(all, explain.NewStart(s.Spec(x.Job).Name, x.Median, x.P90))
 	}
 	return all, err
 }

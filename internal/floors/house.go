@@ -78,7 +78,7 @@ func house() rules {
 			{1, "env/cluster", "a cluster at one instant: state, transaction, feasibility, forecast, snapshot"},
 
 			{2, "internal/work/worktest", "tests: a server of NATS"},
-			{2, "internal/adam", "the optimiser of all training"},
+			{2, "train/adam", "the optimiser of all training"},
 			{2, "internal/cmdline/cmdlinetest", "tests: the help of a program is complete"},
 			{2, "attention/graph", "dense layers, norms and attention in a Gorgonia graph"},
 			{2, "coordgraph/graph", "payoffs of the graph in a Gorgonia graph"},
@@ -88,13 +88,13 @@ func house() rules {
 			{2, "env/physics", "the speed of a job under a placement"},
 			{2, "env/trace", "readers, windows, estimates, the generator of workloads"},
 			{2, "env/inference", "what the inference pool needs, foresees and lends"},
-			{2, "eval/explain", "why a decision is as it is"},
+			{8, "eval/explain", "why a decision is as it is, and what a learned team weighed"},
 			{2, "baselines/easy", "a reservation for the first job that does not fit"},
 			{2, "baselines/gittins", "the Gittins index of attained service"},
 			{2, "baselines/loan", "borrowing servers from the inference pool and giving them back"},
 
 			{3, "env/sim", "moves a cluster through time, writes the event log, replays and forks"},
-			{3, "placement", "where a job starts and with how much: best fit, packing, tuning, the menu"},
+			{3, "env/placement", "where a job starts and with how much: best fit, packing, tuning, the menu"},
 			{3, "baselines/predict", "predictors of iterations"},
 
 			{4, "env/scenario", "scenario files, and the episodes that they deal out"},

@@ -35,9 +35,9 @@ func walks() []walk {
 			{"eval", "env/sim", "Run"},
 			{"env/sim", "env/cluster", "Submit"},
 			{"env/sim", "baselines", "Schedule"},
-			{"baselines", "placement", "Place"},
-			{"placement", "env/cluster", "BestFit"},
-			{"placement", "env/cluster", "Place"},
+			{"baselines", "env/placement", "Place"},
+			{"env/placement", "env/cluster", "BestFit"},
+			{"env/placement", "env/cluster", "Place"},
 		}},
 		{"A pod", "the API server", "its binding", 8, []call{
 			{kube + "control", kube + "mirror", "Build"},

@@ -18,8 +18,8 @@ type Result struct {
 // Answer is a plan and how it was made: which policy decided, and why not another.
 type Answer struct {
 	*explain.Plan
-	Starts   []Start  `json:"starts,omitempty"` // when waiting jobs are expected to start, if that is forecast
-	Decision Decision `json:"decision"`
+	Starts   []explain.Start `json:"starts,omitempty"` // when waiting jobs are expected to start, if that is forecast
+	Decision Decision        `json:"decision"`
 }
 
 // Decision says how an answer was made.

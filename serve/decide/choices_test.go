@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -76,8 +77,8 @@ func checkChoices(t *testing.T, p *policy.Policy) {
 		t.Error("no candidate has a payoff")
 	}
 	for _, x := range plan.Waiting {
-		for _, c := range decide.About(plan.Choices, x.Job) {
-			if !slices.ContainsFunc(c.Candidates, func(o decide.Candidate) bool { return slices.Contains(o.Jobs, x.Job) }) {
+		for _, c := range explain.About(plan.Choices, x.Job) {
+			if !slices.ContainsFunc(c.Candidates, func(o explain.Candidate) bool { return slices.Contains(o.Jobs, x.Job) }) {
 				t.Errorf("%s: choice %d is not about it", x.Job, c.Number)
 			}
 		}

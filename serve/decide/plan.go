@@ -23,9 +23,16 @@ type learned interface{ OutOfDistribution() int }
 
 var _ learned = (*agents.Team)(nil)
 
+// recorder is a scheduler that can tell of each of its choices.
+type recorder interface {
+	Record(func(*cluster.Txn, *agents.Choice) error)
+}
+
+var _ recorder = (*agents.Team)(nil)
+
 // propose asks a policy for its decisions on a state. It adds the choices of a learned team to seen, if that is not nil. Some
 // policies break off after ctx ends.
-func propose(ctx context.Context, s *cluster.State, p *policy.Policy, seed uint64, seen *Choices) (proposal, error) {
+func propose(ctx context.Context, s *cluster.State, p *policy.Policy, seed uint64, seen *explain.Choices) (proposal, error) {
 	sched, err := p.New()
 	if err != nil {
 		return proposal{}, err
@@ -92,8 +99,8 @@ type Asking struct {
 type Planned struct {
 	*explain.Plan
 	Why     *explain.Decision
-	Held    []Held   // what Asking.Stops held back
-	Choices []Choice // of a learned team, if Asking.Choices; nil for a policy that is none, or with a suffix such as +know
+	Held    []Held           // what Asking.Stops held back
+	Choices []explain.Choice // of a learned team, if Asking.Choices; nil for a policy that is none, or with a suffix such as +know
 }
 
 // Plan asks a policy for its decisions about a state, explains them, and rolls them back. The reasons of a learned policy also
@@ -108,9 +115,9 @@ func Plan(ctx context.Context, s *cluster.State, p *policy.Policy, ask Asking) (
 			from.takeBack()
 		}
 	}
-	var seen *Choices
+	var seen *explain.Choices
 	if ask.Choices {
-		seen = new(Choices)
+		seen = new(explain.Choices)
 	}
 	from, err := propose(ctx, s, p, ask.Seed, seen)
 	if err != nil {

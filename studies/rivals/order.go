@@ -7,7 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/placement"
+	"github.com/clustergym/clustergym/env/placement"
 )
 
 // order starts waiting jobs in the order of a predicted property and never stops one. A job that does not fit blocks all jobs

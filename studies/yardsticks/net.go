@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/clustergym/clustergym/checkpoints"
-	"github.com/clustergym/clustergym/internal/adam"
 	"github.com/clustergym/clustergym/internal/kernel"
+	"github.com/clustergym/clustergym/train/adam"
 )
 
 // net maps each row to a score: two hidden layers of rectified units and a linear output. All agents share its weights.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
-	"github.com/clustergym/clustergym/placement"
 )
 
 // New returns a scheduler that reviews the base of c by rollouts.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
-	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 

@@ -1,4 +1,4 @@
-package decide
+package explain
 
 import (
 	"cmp"
@@ -61,13 +61,6 @@ const (
 	mostEdges    = 5 // of a candidate
 	mostAttended = 5 // servers of a job
 )
-
-// recorder is a scheduler that can tell of each of its choices.
-type recorder interface {
-	Record(func(*cluster.Txn, *agents.Choice) error)
-}
-
-var _ recorder = (*agents.Team)(nil)
 
 // Choices collects the choices of a team: let agents.Team.Record call Add.
 type Choices struct{ All []Choice }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
-	"github.com/clustergym/clustergym/placement"
 	"pgregory.net/rapid"
 )
 
