@@ -2,7 +2,6 @@ package floors
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 )
@@ -45,18 +44,19 @@ func (r rules) checkFloors(p listed, name string) []string {
 	}
 	var found []string
 	for _, imported := range p.Imports {
-		target, ok := r.own(imported)
-		if !ok {
-			continue
-		}
-		if to, ok := r.floor(target); ok && to >= from { // a target without a floor is reported once, on its own
+		target, _ := r.own(imported)
+		to, ok := r.floor(target) // a target without a floor is reported once, on its own
+		switch {
+		case ok && to > from:
 			found = append(found, fmt.Sprintf("%s (floor %d) imports %s (floor %d)", name, from, target, to))
+		case ok && to == from && r.at(target) > r.at(name):
+			found = append(found, fmt.Sprintf("%s imports %s, which stands after it on floor %d", name, target, from))
 		}
 	}
 	return found
 }
 
-// checkRooms reports entries without a package, packages with two entries, and packages on the floor of the package above.
+// checkRooms reports entries without a package, packages with two entries, and entries that are not sorted by floor.
 func (r rules) checkRooms(there map[string]listed) []string {
 	var found []string
 	for i, room := range r.Rooms {
@@ -66,8 +66,9 @@ func (r rules) checkRooms(there map[string]listed) []string {
 		if slices.ContainsFunc(r.Rooms[:i], func(other entry) bool { return other.Package == room.Package }) {
 			found = append(found, fmt.Sprintf("%s has two floors", room.Package))
 		}
-		if floor, ok := r.floor(path.Dir(room.Package)); ok && floor == room.Floor {
-			found = append(found, fmt.Sprintf("%s is on floor %d beside its parent", room.Package, floor))
+		if i > 0 && room.Floor < r.Rooms[i-1].Floor {
+			found = append(found, fmt.Sprintf("%s (floor %d) stands after %s (floor %d)", room.Package, room.Floor,
+				r.Rooms[i-1].Package, r.Rooms[i-1].Floor))
 		}
 	}
 	return found
@@ -115,11 +116,16 @@ func (r rules) own(path string) (string, bool) {
 
 // floor returns the floor of a package.
 func (r rules) floor(name string) (int, bool) {
-	i := slices.IndexFunc(r.Rooms, func(v entry) bool { return v.Package == name })
+	i := r.at(name)
 	if i < 0 {
 		return 0, false
 	}
 	return r.Rooms[i].Floor, true
+}
+
+// at returns the place of a package in the list, -1 if it has none.
+func (r rules) at(name string) int {
+	return slices.IndexFunc(r.Rooms, func(v entry) bool { return v.Package == name })
 }
 
 func inFamilies(name string, families []string) bool {

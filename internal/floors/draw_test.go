@@ -13,7 +13,12 @@ import (
 func (r rules) table(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| floor | package | what it is |\n|---|---|---|\n")
+	above := 0
 	for _, room := range slices.Backward(r.Rooms) {
+		if room.Floor != above {
+			above = room.Floor
+			fmt.Fprintf(&b, "| **%d** | | **%s** |\n", above, r.Floors[above-1])
+		}
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", room.Floor, room.Package, room.Is)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -23,7 +28,7 @@ func (r rules) table(w io.Writer) error {
 // Sizes in the drawing, in pixels.
 const (
 	height = 22  // of a box
-	story  = 90  // from floor to floor
+	story  = 80  // from row to row
 	gap    = 12  // between boxes
 	letter = 6.7 // width of a letter
 )
@@ -33,29 +38,45 @@ type box struct{ x, y, width float64 }
 
 func (b box) middle() float64 { return b.x + b.width/2 }
 
-// draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports. It omits lines
-// to packages that it also reaches through others. It omits packages under internal and those for tests, because most packages
-// import some of them.
+// draw writes the house as SVG: a box for each package on its floor, and a line to each package that it imports. A floor has as
+// many rows as its packages need to stand above those of the floor that they import. It omits lines to packages that a package
+// also reaches through others. It omits packages under internal and those for tests, because most packages import some of them.
 func (r rules) draw(w io.Writer, packages []listed) error {
 	imports, boxes := r.lines(packages), map[string]box{}
 	var rows [][]entry
+	first, row := []int{}, map[string]int{} // the lowest row of each floor; the row of each package
 	for _, room := range r.Rooms {
-		if _, shown := imports[room.Package]; shown {
-			for len(rows) <= room.Floor {
-				rows = append(rows, nil)
-			}
-			rows[room.Floor] = append(rows[room.Floor], room)
+		if _, shown := imports[room.Package]; !shown {
+			continue
 		}
+		for len(first) < room.Floor {
+			first = append(first, len(rows))
+		}
+		at := first[room.Floor-1]
+		for _, to := range imports[room.Package] {
+			at = max(at, row[to]+1)
+		}
+		for len(rows) <= at {
+			rows = append(rows, nil)
+		}
+		row[room.Package], rows[at] = at, append(rows[at], room)
 	}
 	width := 0.0
-	for floor, row := range rows {
-		width = max(width, place(boxes, row, imports, float64((len(rows)-1-floor)*story+gap)))
+	for i, row := range rows {
+		width = max(width, place(boxes, row, imports, float64((len(rows)-1-i)*story+gap)))
 	}
 	var out strings.Builder
 	out.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" `)
 	fmt.Fprintf(&out, `viewBox="%.0f 0 %.0f %d" `, -width/2-gap, width+2*gap, len(rows)*story)
 	out.WriteString(`font-family="monospace" font-size="11"><style>path{fill:none;stroke:#9aa5b1;stroke-width:.8}` +
-		"rect{fill:#eef3f8;stroke:#52606d}text{fill:#1f2933}</style>\n")
+		"line{stroke:#52606d}rect{fill:#eef3f8;stroke:#52606d}text{fill:#1f2933}</style>\n")
+	for floor, from := range first {
+		y := float64((len(rows) - from) * story)
+		if floor+1 == len(first) || first[floor+1] > from {
+			fmt.Fprintf(&out, `<line x1="%.0f" x2="%.0f" y1="%.0f" y2="%.0f"/><text x="%.0f" y="%.0f">%d: %s</text>`+"\n",
+				-width/2-gap, width/2+gap, y, y, -width/2, y-6, floor+1, html.EscapeString(r.Floors[floor]))
+		}
+	}
 	for _, row := range rows {
 		for _, room := range row {
 			for _, to := range imports[room.Package] {

@@ -109,9 +109,10 @@ func toy() rules {
 	return rules{
 		Module: "m",
 		Rooms: []entry{
-			{0, "internal/x", ""}, {0, "internal/y", ""}, {1, "low", ""}, {1, "beside", ""}, {2, "low/graph", ""}, {3, "high", "what stands high"},
-			{4, "cmd", ""},
+			{1, "internal/x", ""}, {1, "internal/y", ""}, {2, "low", ""}, {2, "beside", ""}, {2, "low/graph", ""},
+			{3, "high", "what stands high"}, {4, "cmd", ""},
 		},
+		Floors: []string{"tools", "ground", "middle", "top"},
 		Fences: []fence{{Module: "fenced.org", Direct: []string{"low/graph"}, Through: []string{"cmd"}}},
 	}
 }
@@ -129,13 +130,14 @@ func TestCheckSees(t *testing.T) {
 		want []string
 	}{
 		{"downwards is fine", []pkg{imports("m/high", "m/low", "m/internal/x", "fmt", "other.org/high")}, nil},
-		{"upwards", []pkg{imports("m/low", "m/high")}, []string{"low (floor 1) imports high (floor 3)"}},
-		{"sideways", []pkg{imports("m/low", "m/beside")}, []string{"low (floor 1) imports beside (floor 1)"}},
-		{"internal reaches up", []pkg{imports("m/internal/x", "m/low")}, []string{"internal/x (floor 0) imports low (floor 1)"}},
+		{"upwards", []pkg{imports("m/low", "m/high")}, []string{"low (floor 2) imports high (floor 3)"}},
+		{"sideways to one before it", []pkg{imports("m/beside", "m/low")}, nil},
+		{"sideways to one after it", []pkg{imports("m/low", "m/beside")}, []string{"low imports beside, which stands after it on floor 2"}},
+		{"internal reaches up", []pkg{imports("m/internal/x", "m/low")}, []string{"internal/x (floor 1) imports low (floor 2)"}},
 		{"internal packages on one floor", []pkg{imports("m/internal/x", "m/internal/y")},
-			[]string{"internal/x (floor 0) imports internal/y (floor 0)"}},
+			[]string{"internal/x imports internal/y, which stands after it on floor 1"}},
 		{"a part has no floor by its parent", []pkg{imports("m/low", "m/low/part"), imports("m/low/part")}, []string{"low/part has no floor"}},
-		{"a part with its own floor", []pkg{imports("m/low", "m/low/graph")}, []string{"low (floor 1) imports low/graph (floor 2)"}},
+		{"a part with its own floor", []pkg{imports("m/low", "m/low/graph")}, []string{"low imports low/graph, which stands after it on floor 2"}},
 		{"a name that only begins alike", []pkg{imports("m/lower")}, []string{"lower has no floor"}},
 		{"no floor", []pkg{imports("m/new", "m/low"), imports("m")}, []string{". has no floor", "new has no floor"}},
 		{"tests may look up", []pkg{{ImportPath: "m/low", TestImports: []string{"m/high"}, XTestImports: []string{"m/beside"}}}, nil},
@@ -163,12 +165,12 @@ func TestCheckSees(t *testing.T) {
 	}
 }
 
-// TestCheckSeesRooms checks that rules are wrong if they list a missing package, a package twice, or a package on the floor of
-// the package above.
+// TestCheckSeesRooms checks that rules are wrong if they list a missing package, a package twice, or a package after one of a
+// higher floor.
 func TestCheckSeesRooms(t *testing.T) {
-	rules := rules{Module: "m", Rooms: []entry{{0, "a", ""}, {0, "a/part", ""}, {1, "a", ""}, {1, "gone", ""}}}
-	want := []string{"a has two floors", "a/part is on floor 0 beside its parent", "gone has a floor and is no package"}
-	if d := cmp.Diff(want, rules.check([]listed{{ImportPath: "m/a"}, {ImportPath: "m/a/part"}})); d != "" {
+	rules := rules{Module: "m", Rooms: []entry{{1, "b", ""}, {2, "a", ""}, {1, "a", ""}, {3, "gone", ""}}}
+	want := []string{"a (floor 1) stands after a (floor 2)", "a has two floors", "gone has a floor and is no package"}
+	if d := cmp.Diff(want, rules.check([]listed{{ImportPath: "m/a"}, {ImportPath: "m/b"}})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -21,41 +21,41 @@ type walk struct {
 	calls          []call
 }
 
-// call is a call from one package to another: the caller, the package that declares what is called, and its name. A scheduler,
-// a placer or a player is called through an interface; the package named is then one that implements it.
-type call struct{ caller, callee, name string }
+// call is a call from one package to another: the caller, the package that declares what is called, its name, and what it does
+// to the thing. A scheduler, a placer or a player is called through an interface; the package named is one that implements it.
+type call struct{ caller, callee, name, does string }
 
 // walks are the three ways that docs/house.md shows.
 func walks() []walk {
 	const kube = "cmd/clustergym-kube/"
 	return []walk{
-		{"A row of a trace", "the file", "a metric", 9, []call{
-			{"env/scenario", "env/trace", "Read"},
-			{"eval", "env/scenario", "Episode"},
-			{"eval", "env/sim", "Run"},
-			{"env/sim", "env/cluster", "Submit"},
-			{"env/sim", "baselines", "Schedule"},
-			{"baselines", "env/placement", "Place"},
-			{"env/placement", "env/cluster", "BestFit"},
-			{"env/placement", "env/cluster", "Place"},
+		{"A row of a trace", "the file", "a metric", 8, []call{
+			{"env/scenario", "env/trace", "Read", "reads the file, and makes a job of each row"},
+			{"eval", "env/scenario", "Episode", "deals out the jobs of one window"},
+			{"eval", "env/sim", "Run", "plays the window, and writes the event log from which metrics are computed"},
+			{"env/sim", "env/cluster", "Submit", "puts the job into the queue when its time comes"},
+			{"env/sim", "baselines", "Schedule", "asks which jobs start now"},
+			{"baselines", "env/placement", "Place", "asks where the next job of the order starts"},
+			{"env/placement", "env/cluster", "BestFit", "finds the servers"},
+			{"env/placement", "env/cluster", "Place", "gives the job its GPUs"},
 		}},
 		{"A pod", "the API server", "its binding", 8, []call{
-			{kube + "control", kube + "mirror", "Build"},
-			{kube + "mirror", "env/cluster", "NewState"},
-			{kube + "control", "serve/decide", "Decide"},
-			{"serve/decide", "env/game", "Schedule"},
-			{"env/game", "agents", "Act"},
-			{"env/game", "env/candidates", "TakeAll"},
-			{"env/candidates", "env/cluster", "Place"},
-			{kube + "control", kube + "act", "Bind"},
+			{kube + "control", kube + "mirror", "Build", "makes jobs of pods and servers of nodes"},
+			{kube + "mirror", "env/cluster", "NewState", "puts them into a state"},
+			{kube + "control", "serve/decide", "Decide", "asks for a decision about the state, under limits"},
+			{"serve/decide", "env/game", "Schedule", "asks the team"},
+			{"env/game", "agents", "Act", "asks each server's agent which candidate it names"},
+			{"env/game", "env/candidates", "TakeAll", "carries out the candidate that the servers agree on"},
+			{"env/candidates", "env/cluster", "Place", "gives the job its GPUs in the state"},
+			{kube + "control", kube + "act", "Bind", "binds the pods to their nodes"},
 		}},
 		{"An observation", "the state of the cluster", "an action of each server", 6, []call{
-			{"env", "env/game", "Show"},
-			{"env/game", "env/observe", "Encode"},
-			{"env/game", "agents", "Act"},
-			{"agents", "attention", "Readout"},
-			{"agents", "coordgraph", "Payoff"},
-			{"agents", "env/game", "Unanimous"},
+			{"env", "env/game", "Show", "lists the candidates of the decision"},
+			{"env/game", "env/observe", "Encode", "turns servers, jobs and candidates into rows of numbers"},
+			{"env/game", "agents", "Act", "gives the rows to the team"},
+			{"agents", "attention", "Readout", "computes a bid for each candidate"},
+			{"agents", "coordgraph", "Payoff", "adds what servers decide better together"},
+			{"agents", "env/game", "Unanimous", "lets every server that the best candidate needs name it"},
 		}},
 	}
 }
@@ -128,7 +128,7 @@ func showWalks(w io.Writer) error {
 	for _, walk := range walks() {
 		fmt.Fprintf(&b, "* **%s**, from %s to %s: %d calls between packages.\n", walk.what, walk.from, walk.to, len(walk.calls))
 		for i, c := range walk.calls {
-			fmt.Fprintf(&b, "  %d. `%s` calls `%s`: `%s`\n", i+1, c.caller, c.callee, c.name)
+			fmt.Fprintf(&b, "  %d. `%s` %s: `%s.%s`\n", i+1, c.caller, c.does, c.callee, c.name)
 		}
 	}
 	_, err := w.Write(b.Bytes())
