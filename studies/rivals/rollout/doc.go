@@ -5,5 +5,5 @@
 // All candidates are played over the same futures (common random numbers). A candidate is taken only if it saves more than a
 // given number of standard errors; otherwise the base's own decision stands.
 //
-// past.go and future.go draw futures; judge.go plays and compares candidates.
+// history.go and future.go draw futures; judge.go plays and compares candidates.
 package rollout
