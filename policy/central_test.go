@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -19,15 +20,10 @@ func TestCentralControllersAreFound(t *testing.T) {
 	var g onnx.Graph
 	mask := g.Input("action_mask", onnx.Float, onnx.Dim{Name: "C"})
 	g.Output(mask, onnx.Float, onnx.Dim{Name: "C"})
-	c, err := agents.NewCentral("mine", agents.Setting{Window: 8, Prior: "fifo+loan"}, g.Model("m", "", "", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(agents.NewCentral("mine", agents.Setting{Window: 8, Prior: "fifo+loan"}, g.Model("m", "", "", nil)))(t)
 	dir := filepath.Join(t.TempDir(), "policy")
 	training := checkpoints.Provenance{Seen: []checkpoints.Period{{Trace: "t", To: 1}}}
-	if err := c.Save(dir, "", training, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Save(dir, "", training, nil))
 	for arg, name := range map[string]string{dir: "mine", "x=" + dir: "x", dir + "+know": "mine+know"} {
 		p, err := new(policy.Finder).Load(arg)
 		if err != nil {
@@ -50,21 +46,14 @@ func TestCentralControllersAreFound(t *testing.T) {
 	if _, err := from.Load(dir); !errors.Is(err, checkpoints.ErrUnsigned) {
 		t.Errorf("unsigned: error %v", err)
 	}
-	if err := c.Save(dir, "", training, key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Save(dir, "", training, key))
 	if _, err := from.Load(dir); err != nil {
 		t.Errorf("signed: %v", err)
 	}
-	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(checkpoints.ReadBundle(dir, checkpoints.Limits{}))(t)
 	b.Manifest.Features.Server[3].Name = "other"
-	if err := checkpoints.WriteBundle(dir, b.Manifest, nil, b.ONNX, "", nil); err != nil {
-		t.Fatal(err)
-	}
-	_, err = new(policy.Finder).Load(dir)
+	must.Do(t, checkpoints.WriteBundle(dir, b.Manifest, nil, b.ONNX, "", nil))
+	_, err := new(policy.Finder).Load(dir)
 	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), "read policy "+dir) {
 		t.Errorf("made for other features: error %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/checkpoints/released"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
@@ -22,18 +23,13 @@ import (
 func bundle(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := os.CopyFS(dir, released.FS()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, released.FS()))
 	return dir
 }
 
 func TestPoliciesAreFoundByName(t *testing.T) {
 	dir := bundle(t)
-	inside, err := new(policy.Finder).Load(released.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := must.Get(new(policy.Finder).Load(released.Name))(t)
 	for _, c := range []struct {
 		arg, name, digest   string
 		learned, reloadable bool
@@ -86,16 +82,11 @@ func TestBaselinesApartAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	b, err := checkpoints.ReadBundleFS(released.FS(), checkpoints.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(checkpoints.ReadBundleFS(released.FS(), checkpoints.Limits{}))(t)
 	b.Manifest.Prior.Name = "a-srpt"
 	dir := filepath.Join(t.TempDir(), "policy")
-	if err := checkpoints.WriteBundle(dir, b.Manifest, b.Tensors, b.ONNX, "", nil); err != nil {
-		t.Fatal(err)
-	}
-	_, err = new(policy.Finder).Load(dir)
+	must.Do(t, checkpoints.WriteBundle(dir, b.Manifest, b.Tensors, b.ONNX, "", nil))
+	_, err := new(policy.Finder).Load(dir)
 	if !errors.Is(err, checkpoints.ErrForeign) || !strings.Contains(err.Error(), "a-srpt is not part of this program") {
 		t.Errorf("as a prior: error %v", err)
 	}
@@ -112,16 +103,11 @@ func TestFilesOfOptions(t *testing.T) {
 	t.Chdir(t.TempDir())
 	digest := func(name string) string {
 		t.Helper()
-		p, err := (&policy.Finder{Table: all.Table()}).Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get((&policy.Finder{Table: all.Table()}).Load(name))(t)
 		return p.Digest
 	}
 	for _, word := range []string{"srtf", "place", "menu", "x.predictor", "y.predictor"} {
-		if err := os.WriteFile(word, []byte(word), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(word, []byte(word), 0o600))
 	}
 	if err := os.Truncate("srtf", 1<<40); err != nil { // nobody reads it
 		t.Fatal(err)
@@ -142,9 +128,7 @@ func TestFilesOfOptions(t *testing.T) {
 func TestNamesOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct {
 		arg    string
 		folder bool
@@ -173,10 +157,7 @@ func TestRulesDoNotDependOnNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, arg := range []string{"fifo", "srsf+menu", "srsf+menu:places=8", "srsf+menu+know", released.Name, released.Name + "+loan",
 		released.Name + "+loan+know"} {
-		p, err := new(policy.Finder).Load("x=" + arg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(new(policy.Finder).Load("x=" + arg))(t)
 		key := p.Digest + " " + p.Rule
 		if other, ok := seen[key]; ok || p.Name != "x" {
 			t.Errorf("%s: name %q, digest and rule %q, as %q", arg, p.Name, key, other)
@@ -205,13 +186,8 @@ func TestLearnedPoliciesMayBeFitted(t *testing.T) {
 // TestFindingReadsNothing checks that a folder is read when its policy is loaded, and not before.
 func TestFindingReadsNothing(t *testing.T) {
 	dir := bundle(t)
-	if err := os.WriteFile(filepath.Join(dir, "weights.safetensors"), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	source, err := new(policy.Finder).Find(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "weights.safetensors"), []byte("damaged"), 0o600))
+	source := must.Get(new(policy.Finder).Find(dir))(t)
 	if _, err := source.Load(); !errors.Is(err, checkpoints.ErrDamaged) {
 		t.Errorf("%v, want it damaged", err)
 	}
@@ -231,10 +207,7 @@ func TestRunsAreTheCallers(t *testing.T) {
 			return p, m.Training, err
 		}
 	}}
-	source, err := f.Find("mine=" + dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(f.Find("mine=" + dir))(t)
 	p, err := source.Load()
 	if err != nil || p.Name != "mine" || p.Folder != dir || source.Stamp != nil || read != 1 {
 		t.Errorf("%+v, %v, read %d times", p, err, read)
@@ -263,16 +236,10 @@ func TestFallbacks(t *testing.T) {
 // TestStamps checks that a stamp changes when the files of a bundle change, and not otherwise.
 func TestStamps(t *testing.T) {
 	dir := bundle(t)
-	source, err := new(policy.Finder).Find(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(new(policy.Finder).Find(dir))(t)
 	stamp := func() string {
 		t.Helper()
-		s, err := source.Stamp()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(source.Stamp())(t)
 		return s
 	}
 	was := stamp()
@@ -281,9 +248,7 @@ func TestStamps(t *testing.T) {
 	}
 	for _, name := range []string{"manifest.json", "weights.safetensors"} {
 		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = f.WriteString(" ")
 		if err = errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
@@ -294,9 +259,7 @@ func TestStamps(t *testing.T) {
 		}
 		was = now
 	}
-	if err := os.Remove(filepath.Join(dir, "manifest.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "manifest.json")))
 	if _, err := source.Stamp(); err == nil {
 		t.Error("a folder without a manifest has a stamp")
 	}
