@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestLinksNothingOfTrainingOrTests checks that the program does not link Gorgonia, writers of models, scenarios,
@@ -15,9 +17,7 @@ import (
 func TestLinksNothingOfTrainingOrTests(t *testing.T) {
 	for _, dir := range []string{"../../go.mod", "go.mod", "../../*/*.go", "../../*/*/*.go", "*.go", "*/*.go"} {
 		files, err := filepath.Glob(dir) // opens the files that go list reads, so that a cached result is valid for them
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, file := range files {
 			if _, err := os.Stat(file); err != nil {
 				t.Fatal(err)

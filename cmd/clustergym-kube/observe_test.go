@@ -15,6 +15,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -34,9 +35,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 			} `json:"rules"`
 		} `json:"groups"`
 	}
-	if err := yaml.UnmarshalStrict(file(t, "deploy/observe/alerts.yaml"), &rules); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.UnmarshalStrict(file(t, "deploy/observe/alerts.yaml"), &rules))
 	var board struct {
 		Panels []struct {
 			Title   string `json:"title"`
@@ -45,9 +44,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 			} `json:"targets"`
 		} `json:"panels"`
 	}
-	if err := json.Unmarshal(file(t, "deploy/observe/dashboard.json"), &board); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(file(t, "deploy/observe/dashboard.json"), &board))
 	asks := map[string]string{}
 	runbook := headings(file(t, "../../docs/runbook-kubernetes.md"))
 	for _, group := range rules.Groups {
@@ -91,10 +88,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 
 func file(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return text
 }
 
@@ -112,15 +106,9 @@ func headings(page []byte) (anchors []string) {
 // metricLabels returns the labels of the program's own metrics, by name.
 func metricLabels(t *testing.T) map[string][]string {
 	t.Helper()
-	source, err := new(policy.Finder).Find("fifo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(new(policy.Finder).Find("fifo"))(t)
 	all := &listed{Registry: prometheus.NewRegistry(), labels: map[string][]string{}}
-	d, err := decide.New(decide.Config{Source: source, Registry: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(decide.New(decide.Config{Source: source, Registry: all}))(t)
 	if _, err := measure.New(0, nil, all, nil); err != nil {
 		t.Fatal(err)
 	}

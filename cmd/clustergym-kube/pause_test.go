@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // paused names the API server for the process that TestPausedLeaderWritesNothing pauses.
@@ -92,17 +93,9 @@ func TestPausedLeaderWritesNothing(t *testing.T) {
 	leader := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestPausedLeaderWritesNothing$")
 	leader.Env = append(os.Environ(), paused+"="+listening.URL)
 	leader.Stderr = os.Stderr
-	ask, err := leader.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := leader.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := leader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ask := must.Get(leader.StdinPipe())(t)
+	out := must.Get(leader.StdoutPipe())(t)
+	must.Do(t, leader.Start())
 	answers := bufio.NewScanner(out)
 	answer := func() string {
 		if !answers.Scan() {
@@ -122,9 +115,7 @@ func TestPausedLeaderWritesNothing(t *testing.T) {
 	if got := answer(); got != "written" {
 		t.Fatalf("the leader says %q, want that it has written", got)
 	}
-	if err := leader.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, leader.Process.Signal(syscall.SIGSTOP))
 	var status syscall.WaitStatus // the signal takes effect only some time after it was sent
 	if _, err := syscall.Wait4(leader.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("the leader did not stop: status %v, error %v", status, err)
@@ -137,9 +128,7 @@ func TestPausedLeaderWritesNothing(t *testing.T) {
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime = &other, &now
 	server.set(lease)
 	server.mu.Unlock()
-	if err := leader.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, leader.Process.Signal(syscall.SIGCONT))
 	if got := answer(); got != "refused" {
 		t.Errorf("the leader that was paused says %q, want that its write was refused", got)
 	}
@@ -165,9 +154,7 @@ func leadAt(t *testing.T, url string) {
 	}
 	config.Wrap(c.renewals.guard)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	err = lead(ctx, c, shortLease, func(context.Context) {
 		fmt.Println("leading")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestWritesNeedAFreshLease checks that requests that write are refused before the first renewal, when the last one is too long
@@ -30,10 +32,7 @@ func TestWritesNeedAFreshLease(t *testing.T) {
 	} {
 		step.do()
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-			request, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1/", strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1/", strings.NewReader("{}")))(t)
 			answer, err := client.RoundTrip(request)
 			if err == nil {
 				_ = answer.Body.Close()

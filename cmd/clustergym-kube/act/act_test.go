@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	ktesting "k8s.io/client-go/testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var podResource = schema.GroupResource{Resource: "pods"}
@@ -115,9 +117,7 @@ func TestBindKeepsToParallel(t *testing.T) {
 				bindings = append(bindings, Binding{testPod(fmt.Sprint("p", i), "u"), "n"})
 			}
 			begin := time.Now()
-			if err := errors.Join(a.Bind(t.Context(), bindings)...); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(a.Bind(t.Context(), bindings)...))
 			if got := int(client.most.Load()); got != test.want {
 				t.Errorf("%+v: %d bindings in flight", test, got)
 			}

@@ -14,6 +14,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 type rt = runtime.Object
@@ -66,9 +67,7 @@ func TestLoans(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			client := fake.NewClientset(test.node)
-			if err := test.do(&Actor{Client: client}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, test.do(&Actor{Client: client}))
 			expectNode(t, client, test.labels, test.taints)
 			if n := calls(client, "patch", "nodes"); n != test.patches {
 				t.Errorf("%d patches, want %d", n, test.patches)
@@ -79,10 +78,7 @@ func TestLoans(t *testing.T) {
 
 func expectNode(t *testing.T, client *fake.Clientset, labels map[string]string, taints []corev1.Taint) {
 	t.Helper()
-	node, err := client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must.Get(client.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{}))(t)
 	if !maps.Equal(node.Labels, labels) {
 		t.Errorf("labels %v, want %v", node.Labels, labels)
 	}
@@ -110,9 +106,7 @@ func TestLoanMinglesWithOthers(t *testing.T) {
 			return false, nil, nil
 		})
 		a := Actor{Client: client}
-		if err := a.Loan(t.Context(), "n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Loan(t.Context(), "n"))
 		expectNode(t, client, map[string]string{"late": "1", mirror.LoanedToLabel: mirror.TrainingPool}, []corev1.Taint{taintOther, taintLoan})
 	})
 }

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func containsOnce(s, part string) bool { return strings.Count(s, part) == 1 }
@@ -43,19 +45,14 @@ func TestUnschedulable(t *testing.T) {
 			client := fake.NewClientset(pod)
 			a := Actor{Client: client}
 			before := time.Now().Add(-time.Second)
-			if err := a.Unschedulable(t.Context(), pod, test.reason, test.message); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Unschedulable(t.Context(), pod, test.reason, test.message))
 			if n := calls(client, "patch", "pods/status"); n != test.patches {
 				t.Fatalf("%d patches, want %d", n, test.patches)
 			}
 			if test.patches == 0 {
 				return
 			}
-			now, err := client.CoreV1().Pods("ml").Get(t.Context(), "p", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			now := must.Get(client.CoreV1().Pods("ml").Get(t.Context(), "p", metav1.GetOptions{}))(t)
 			found := 0
 			for _, c := range now.Status.Conditions {
 				if c.Type != corev1.PodScheduled {

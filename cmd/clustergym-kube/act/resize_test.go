@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestResize checks what is written: the annotation first, unless it is there, and then the resources, for the pod of that UID.
@@ -72,9 +74,7 @@ func TestResize(t *testing.T) {
 				return true, pod, nil
 			})
 			if c.refuses == "gone" {
-				if err := client.CoreV1().Pods("ml").Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, client.CoreV1().Pods("ml").Delete(t.Context(), "p", metav1.DeleteOptions{}))
 			}
 			a := Actor{Client: client}
 			err := a.Resize(t.Context(), []Resizing{{Pod: pod, Container: "train", Resources: wants, Annotation: "asked", Value: "now"}})[0]

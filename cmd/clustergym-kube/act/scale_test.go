@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	scalefake "k8s.io/client-go/scale/fake"
 	ktesting "k8s.io/client-go/testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // scales is a server of scale subresources, by "resource/name".
@@ -306,10 +308,7 @@ func TestScaleJob(t *testing.T) {
 			if test.want != nil {
 				return
 			}
-			now, err := client.BatchV1().Jobs("ml").Get(t.Context(), "j", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			now := must.Get(client.BatchV1().Jobs("ml").Get(t.Context(), "j", metav1.GetOptions{}))(t)
 			completions := int32(0)
 			if now.Spec.Completions != nil {
 				completions = *now.Spec.Completions

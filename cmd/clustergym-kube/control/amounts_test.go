@@ -11,6 +11,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // roomy is a node with 8 GPUs, 96 CPUs and 768 GiB.
@@ -33,10 +34,7 @@ func sized(pods []*corev1.Pod, cpu, mem string) []*corev1.Pod {
 func built(t *testing.T, pods []*corev1.Pod, more ...*corev1.Node) *mirror.View {
 	t.Helper()
 	o := &mirror.Objects{Nodes: append(more, roomy("a")), Pods: pods, ReclaimBy: noon}
-	v, err := mirror.Build(o, &reading, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(mirror.Build(o, &reading, noon))(t)
 	return v
 }
 
@@ -222,10 +220,7 @@ func TestResizesAreUndone(t *testing.T) {
 		}
 		n := 0
 		for _, pod := range pods {
-			is, err := client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			is := must.Get(client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}))(t)
 			if is.Spec.Containers[0].Resources.Requests.Cpu().String() == "4" {
 				n++
 			}
@@ -270,14 +265,9 @@ func TestUndoingEnds(t *testing.T) {
 	l.Config.Mirror = reading
 	for i, want := range [][2]string{{"4", "4"}, {"4", "5"}} {
 		r := decideRound(built(t, pods), decider(t, "srsf"), "r", limits{amounts: &l.amounts, mirror: &reading})
-		if err := l.resizeAll(t.Context(), r, noon.Add(time.Duration(i)*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.resizeAll(t.Context(), r, noon.Add(time.Duration(i)*time.Minute)))
 		for k, pod := range pods {
-			is, err := client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			is := must.Get(client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}))(t)
 			pod.Spec = is.Spec
 			if got := is.Spec.Containers[0].Resources.Requests.Cpu().String(); got != want[k] {
 				t.Errorf("undone %d times: pod %d has %s CPUs, want %s", i+1, k, got, want[k])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
 
@@ -29,10 +30,7 @@ func BenchmarkRound(b *testing.B) {
 func benchmarkRound(b *testing.B, d *decide.Decider, objects *mirror.Objects) {
 	var decisions []time.Duration
 	for b.Loop() {
-		v, err := mirror.Build(objects, &reading, noon)
-		if err != nil {
-			b.Fatal(err)
-		}
+		v := must.Get(mirror.Build(objects, &reading, noon))(b)
 		r := decideRound(v, d, "r", limits{})
 		if len(r.failed) > 0 || len(r.bind) == 0 {
 			b.Fatalf("%d gangs bound, %v", len(r.bind), r.failed)

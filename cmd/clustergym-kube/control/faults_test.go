@@ -25,6 +25,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -36,28 +37,19 @@ func liveLoop(t *testing.T, objects ...runtime.Object) (*Loop, *fake.Clientset, 
 	t.Helper()
 	client := fake.NewClientset(objects...)
 	finder := new(policy.Finder)
-	source, err := finder.Find("fjf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(finder.Find("fjf"))(t)
 	registry := prometheus.NewRegistry()
 	decider, err := decide.New(decide.Config{
 		Source: source, Fallback: finder.Fallback(""), Deadline: time.Minute, Registry: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l, err := New(Config{
 		Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: decider,
 		GangDeadline: time.Minute, Now: func() time.Time { return began },
 	}, registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if err := store.Add(switchTo("live")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Add(switchTo("live")))
 	l.watch = &watch{control: corelisters.NewConfigMapLister(store).ConfigMaps("ns")}
 	return l, client, store
 }
@@ -115,9 +107,7 @@ func TestGivingUpTakesItsTime(t *testing.T) {
 			r.bind = []gangBinding{{job: &r.view.Partial[0].Job, rest: true}}
 		}
 		l.incomplete.see(r.view, began.Add(step.after), 2*l.GangDeadline)
-		if err := l.giveUp(t.Context(), r, began.Add(step.after)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.giveUp(t.Context(), r, began.Add(step.after)))
 		if got := names(client, "delete", ""); len(got) != step.want {
 			t.Errorf("after %v: deleted %v, want %d pods", step.after, got, step.want)
 		}
@@ -135,13 +125,8 @@ func TestLedgerIsReadBeforeItIsWritten(t *testing.T) {
 		Data:       map[string]string{stopsKey: fmt.Sprintf("[%d]", began.Unix()-60)},
 	}
 	l, client, _ := liveLoop(t, there)
-	if err := l.ledger.book(t.Context(), 1, began); err != nil {
-		t.Fatal(err)
-	}
-	now, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), ledgerName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.ledger.book(t.Context(), 1, began))
+	now := must.Get(client.CoreV1().ConfigMaps("ns").Get(t.Context(), ledgerName, metav1.GetOptions{}))(t)
 	if want := fmt.Sprintf("[%d,%d]", began.Unix()-60, began.Unix()); now.Data[stopsKey] != want {
 		t.Errorf("the ledger is %s, want %s", now.Data[stopsKey], want)
 	}
@@ -192,9 +177,7 @@ func TestMissingSwitchIsTold(t *testing.T) {
 		if there {
 			do, want = store.Add, Live
 		}
-		if err := do(switchTo("live")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, do(switchTo("live")))
 		if got := l.orders(began).mode; got != want {
 			t.Errorf("there %t: mode %s, want %s", there, got, want)
 		}
@@ -217,15 +200,11 @@ func TestReturningNodes(t *testing.T) {
 		{Name: "n1", GPUs: 8, Pool: cluster.Inference, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited},
 		{Name: "n2", GPUs: 8, Pool: cluster.Inference, CPUMilli: cluster.Unlimited, MemMiB: cluster.Unlimited},
 	}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.SetOffer(2, 0)
 	tx := s.Begin(nil)
 	for i := range s.Servers() {
-		if err := tx.Loan(cluster.ServerID(i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tx.Loan(cluster.ServerID(i)))
 	}
 	tx.End()
 	s.SetOffer(1, 0)

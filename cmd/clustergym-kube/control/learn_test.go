@@ -16,6 +16,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -58,10 +59,7 @@ func TestRoundsTeach(t *testing.T) {
 		d := decider(t, "sjfskip+know:time=history")
 		round := func(pods []*corev1.Pod, at time.Time) {
 			o := &mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}
-			v, err := mirror.Build(o, &reading, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(mirror.Build(o, &reading, at))(t)
 			if r := decideRound(v, d, "r", limits{}); len(r.failed) > 0 {
 				t.Fatal(r.failed)
 			}
@@ -133,9 +131,7 @@ func TestReadingsTeach(t *testing.T) {
 			samples := map[measure.Pod]measure.Sample{}
 			k, err := measure.New(30*time.Second, func() map[measure.Pod]measure.Sample { return samples }, prometheus.NewRegistry(),
 				slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			d := decider(t, "srsf+know:speed=fit")
 			var got []cluster.Reading
 			round := func(s step) {
@@ -162,10 +158,7 @@ func TestReadingsTeach(t *testing.T) {
 					}
 				}
 				o := &mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}
-				v, err := mirror.Build(o, &reading, at)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := must.Get(mirror.Build(o, &reading, at))(t)
 				k.See(t.Context(), v, reading.Epoch, at)
 				if v.Jobs[0].Running {
 					got = v.State.Readings(0)
@@ -234,22 +227,13 @@ func TestGangsThatEndDuringARestartTeach(t *testing.T) {
 		{"two hours later", true, 2 * time.Hour, 0},
 	} {
 		file := filepath.Join(t.TempDir(), "beliefs.json")
-		source, err := new(policy.Finder).Find("sjfskip+know:time=history")
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(new(policy.Finder).Find("sjfskip+know:time=history"))(t)
 		begin := func() *decide.Decider {
-			d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute, Beliefs: file})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(decide.New(decide.Config{Source: source, Deadline: time.Minute, Beliefs: file}))(t)
 			return d
 		}
 		round := func(d *decide.Decider, pods []*corev1.Pod, at time.Time) {
-			v, err := mirror.Build(&mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}, &reading, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(mirror.Build(&mirror.Objects{Nodes: nodes, Pods: pods, ReclaimBy: noon}, &reading, at))(t)
 			if r := decideRound(v, d, "r", limits{}); len(r.failed) > 0 {
 				t.Fatal(r.failed)
 			}

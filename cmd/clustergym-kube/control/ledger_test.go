@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestLedger checks that the hour's stops survive the process and expire after the hour, and that no stops are allowed if the
@@ -26,9 +28,7 @@ func TestLedger(t *testing.T) {
 	l := open()
 	left(l, noon, 3)
 	for _, n := range []int{1, 1} {
-		if err := l.book(t.Context(), n, noon); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.book(t.Context(), n, noon))
 	}
 	left(l, noon, 1)
 	left(open(), noon.Add(59*time.Minute), 1)
@@ -57,12 +57,8 @@ func TestStopsOfAProcessCount(t *testing.T) {
 	l, client, _ := liveLoop(t)
 	l.ledger.limit = 2
 	wall := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := l.ledger.book(t.Context(), 2, both(wall, time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.CoreV1().ConfigMaps("ns").Delete(t.Context(), ledgerName, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.ledger.book(t.Context(), 2, both(wall, time.Hour)))
+	must.Do(t, client.CoreV1().ConfigMaps("ns").Delete(t.Context(), ledgerName, metav1.DeleteOptions{}))
 	for _, x := range []struct {
 		after time.Duration
 		want  int

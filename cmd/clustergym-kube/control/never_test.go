@@ -11,6 +11,8 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"pgregory.net/rapid"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // outcome returns all changes of a round as text, except those of gangs whose names begin with never.
@@ -134,15 +136,9 @@ func TestGangThatCannotStartIsTold(t *testing.T) {
 func gangCounts(t *testing.T, r *round) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	m, err := newMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(newMetrics(registry))(t)
 	m.see(r)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	by := map[string]float64{}
 	for _, family := range families {
 		for _, x := range family.GetMetric() {

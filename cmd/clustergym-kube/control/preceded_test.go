@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -25,14 +26,8 @@ func (s preceded) Schedule(tx *cluster.Txn) error {
 // deciderAfter returns a decider of a policy that makes other proposals first.
 func deciderAfter(t testing.TB, name string, first func(*cluster.Txn)) *decide.Decider {
 	t.Helper()
-	source, err := new(policy.Finder).Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := source.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(new(policy.Finder).Find(name))(t)
+	p := must.Get(source.Load())(t)
 	plain, with := p.New, p.With
 	p.New = func() (cluster.Scheduler, error) {
 		s, err := plain()
@@ -45,10 +40,7 @@ func deciderAfter(t testing.TB, name string, first func(*cluster.Txn)) *decide.D
 		}
 	}
 	source.Load = func() (*policy.Policy, error) { return p, nil }
-	d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(decide.New(decide.Config{Source: source, Deadline: time.Minute}))(t)
 	return d
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -31,14 +32,8 @@ var reading = mirror.Config{
 
 func decider(t testing.TB, name string) *decide.Decider {
 	t.Helper()
-	source, err := new(policy.Finder).Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(new(policy.Finder).Find(name))(t)
+	d := must.Get(decide.New(decide.Config{Source: source, Deadline: time.Minute}))(t)
 	return d
 }
 
@@ -103,10 +98,7 @@ func view(t rapid.TB, nodes []*corev1.Node, crews []crew, offer int32) (*mirror.
 	for _, g := range crews {
 		o.Pods = append(o.Pods, g.list()...)
 	}
-	v, err := mirror.Build(o, &reading, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(mirror.Build(o, &reading, noon))(t)
 	return v, o
 }
 

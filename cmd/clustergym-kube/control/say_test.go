@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/eval/whatif"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -58,14 +59,9 @@ func TestNamespacesShareTheReports(t *testing.T) {
 
 // TestGangsAreToldWhenTheyStart checks that a gang that waits is told when it is expected to start, and that the metrics say so.
 func TestGangsAreToldWhenTheyStart(t *testing.T) {
-	source, err := new(policy.Finder).Find("fifo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(new(policy.Finder).Find("fifo"))(t)
 	d, err := decide.New(decide.Config{Source: source, Deadline: time.Minute, Forecaster: new(whatif.Forecaster), Forecasts: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	v, _ := view(t, []*corev1.Node{node("a", 4, nil)}, []crew{
 		{name: "runs", pods: 1, least: 1, gpus: 4, on: []string{"a"}, asked: time.Hour},
 		{name: "waits", pods: 1, least: 1, gpus: 4, asked: time.Minute},
@@ -75,16 +71,10 @@ func TestGangsAreToldWhenTheyStart(t *testing.T) {
 		t.Errorf("the gang is told %q", why)
 	}
 	registry := prometheus.NewRegistry()
-	m, err := newMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(newMetrics(registry))(t)
 	m.see(r)
 	m.see(&round{view: v}) // a round without forecasts leaves the last ones
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	n := 0
 	for _, family := range families {
 		for _, x := range family.GetMetric() {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestShadowCompares checks that each gang that another scheduler starts is compared once with what the policy would have done.
@@ -38,10 +40,7 @@ func TestShadowCompares(t *testing.T) {
 		{"told once", [][]crew{{g}, {started(g, "a", "a")}, {started(g, "a", "a")}}, []string{firstSame}, true},
 		{"gone without a start", [][]crew{{g}, {}, {started(g, "a", "a")}}, nil, nil},
 	} {
-		m, err := newMetrics(prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(newMetrics(prometheus.NewRegistry()))(t)
 		var text bytes.Buffer
 		w, d := newShadow(), decider(t, "fifo")
 		for i, crews := range c.rounds {
@@ -57,9 +56,7 @@ func TestShadowCompares(t *testing.T) {
 				Same       any `json:"same_nodes"`
 			}
 			if len(line) > 0 {
-				if err := json.Unmarshal(line, &said); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(line, &said))
 			}
 			if said.Msg == "compared" {
 				first, same = append(first, said.First), said.Same

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestProgramTakesItsArguments checks that the program accepts the arguments of its deployments: with them it runs until it calls
@@ -26,10 +28,7 @@ func TestProgramTakesItsArguments(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
 		t.Fatalf("build clustergym-kube: %v\n%s", err, out)
 	}
-	help, err := exec.Command(program, "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	help := must.Get(exec.Command(program, "--help").Output())(t)
 	all := map[string]map[string]metav1.Object{
 		"kustomize shadow": kustomize(t, "kustomize/base"),
 		"kustomize live":   kustomize(t, "kustomize/overlays/live"),
@@ -77,12 +76,8 @@ func mounted(t *testing.T) string {
 	write := func(path string, text []byte) {
 		t.Helper()
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, text, 0o600))
 	}
 	write("kubeconfig", []byte(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`))
@@ -90,26 +85,18 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}`))
 	write("var/lib/clustergym/.keep", nil)
 	write("etc/clustergym/token/token", []byte("sixteen bytes and more\n"))
 	bundle := "../../../checkpoints/released"
-	if err := os.CopyFS(filepath.Join(dir, "etc/clustergym/policy"), os.DirFS(bundle)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(dir, "etc/clustergym/policy"), os.DirFS(bundle)))
 	block := func(kind string, der []byte, err error) []byte {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
 	signs, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	der, err := x509.MarshalPKIXPublicKey(signs)
 	write("etc/clustergym/verify/key.pub", block("PUBLIC KEY", der, err))
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	der, err = x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	write("etc/clustergym/tls/tls.crt", block("CERTIFICATE", der, err))

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigyaml "sigs.k8s.io/yaml"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/needs"
 )
 
@@ -45,9 +46,7 @@ func tool(t *testing.T, name string) string {
 		needs.Missing(t, "Kubernetes", needs.Kubernetes)
 	}
 	link := filepath.Join(t.TempDir(), name)
-	if err := os.Symlink(binary, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(binary, link))
 	return link
 }
 
@@ -97,9 +96,7 @@ func decode(t *testing.T, text []byte) map[string]metav1.Object {
 		if errors.Is(err, io.EOF) {
 			return objects
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var kind metav1.TypeMeta
 		if err := sigyaml.Unmarshal(doc, &kind); err != nil {
 			t.Fatalf("%v in:\n%s", err, doc)
@@ -135,9 +132,7 @@ func read(t *testing.T, dir string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // chart renders the chart with values. mustChart adds an image to them.
@@ -153,9 +148,7 @@ func render(t *testing.T, dir, namespace string, values ...string) (map[string]m
 	args := []string{"template", "clustergym", dir, "-n", namespace}
 	for _, text := range values {
 		file := filepath.Join(t.TempDir(), "values.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		args = append(args, "-f", file)
 	}
 	cmd := exec.Command(tool(t, "helm"), args...)
@@ -170,10 +163,7 @@ func render(t *testing.T, dir, namespace string, values ...string) (map[string]m
 
 func mustChart(t *testing.T, values string) map[string]metav1.Object {
 	t.Helper()
-	objects, err := chart(t, "image: {repository: clustergym-kube}", values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := must.Get(chart(t, "image: {repository: clustergym-kube}", values))(t)
 	return objects
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/cel"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	sigyaml "sigs.k8s.io/yaml"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // admission is the policy of the live overlay, compiled.
@@ -19,28 +21,20 @@ type admission struct {
 // compile reads a policy. It has the variables and functions of CEL's standard library, of which the policy uses no others.
 func compile(t *testing.T, name string) *admission {
 	t.Helper()
-	text, err := os.ReadFile("kustomize/overlays/live/fields.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("kustomize/overlays/live/fields.yaml"))(t)
 	policy, ok := decode(t, text)["ValidatingAdmissionPolicy /"+name].(*admissionv1.ValidatingAdmissionPolicy)
 	if !ok {
 		t.Fatalf("no policy %s", name)
 	}
 	env, err := cel.NewEnv(cel.Variable("request", cel.DynType), cel.Variable("object", cel.DynType),
 		cel.Variable("oldObject", cel.DynType), cel.Variable("variables", cel.DynType))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	program := func(text string) cel.Program {
 		ast, issues := env.Compile(text)
 		if issues.Err() != nil {
 			t.Fatalf("%s: %v", text, issues.Err())
 		}
-		p, err := env.Program(ast)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(env.Program(ast))(t)
 		return p
 	}
 	a := &admission{variables: map[string]cel.Program{}, checks: map[string]cel.Program{}}
@@ -97,9 +91,7 @@ const own = "system:serviceaccount:clustergym-system:clustergym"
 // object reads an object in YAML; it is nil if the text is "".
 func object(t *testing.T, text string) (o map[string]any) {
 	t.Helper()
-	if err := sigyaml.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sigyaml.Unmarshal([]byte(text), &o))
 	return o
 }
 

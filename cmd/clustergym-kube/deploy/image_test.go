@@ -5,15 +5,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestTheImageIsPinned checks that the image is made of nothing whose contents may change: its base is empty or named by digest,
 // and it copies only what make kube-image built, with a toolchain of an exact version.
 func TestTheImageIsPinned(t *testing.T) {
-	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("Dockerfile"))(t)
 	pinned := regexp.MustCompile(`^FROM (scratch|\S+@sha256:[0-9a-f]{64})( AS \w+)?$`)
 	copied := regexp.MustCompile(`^COPY (--from=\w+ )?\S*clustergym-kube /clustergym-kube$`)
 	bases := 0
@@ -34,10 +33,7 @@ func TestTheImageIsPinned(t *testing.T) {
 	if bases == 0 {
 		t.Error("the image has no base")
 	}
-	makefile, err := os.ReadFile("../../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := must.Get(os.ReadFile("../../../Makefile"))(t)
 	if !regexp.MustCompile(`(?m)^IMAGE_GO\s*:= go\d+\.\d+\.\d+$`).Match(makefile) {
 		t.Error("IMAGE_GO in the Makefile is no exact version of Go")
 	}

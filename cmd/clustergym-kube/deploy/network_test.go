@@ -11,6 +11,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // open returns the ports of the rules of a policy, and checks that it limits both directions.
@@ -40,10 +42,7 @@ func open(t *testing.T, p *networkingv1.NetworkPolicy) (in, out []string) {
 // readPolicy reads the only NetworkPolicy of a file.
 func readPolicy(t *testing.T, path string) *networkingv1.NetworkPolicy {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	for _, o := range decode(t, text) {
 		if p, ok := o.(*networkingv1.NetworkPolicy); ok {
 			return p
@@ -55,10 +54,7 @@ func readPolicy(t *testing.T, path string) *networkingv1.NetworkPolicy {
 
 func selects(t *testing.T, s *metav1.LabelSelector, pod map[string]string) bool {
 	t.Helper()
-	by, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	by := must.Get(metav1.LabelSelectorAsSelector(s))(t)
 	return !by.Empty() && by.Matches(labels.Set(pod))
 }
 

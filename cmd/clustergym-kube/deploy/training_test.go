@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigyaml "sigs.k8s.io/yaml"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func init() {
@@ -25,10 +27,7 @@ func trainingJobs(t *testing.T) map[string]*batchv1.Job {
 	t.Helper()
 	jobs := map[string]*batchv1.Job{}
 	for _, name := range []string{"learner.yaml", "workers.yaml"} {
-		text, err := os.ReadFile(filepath.Join("training", "chart", "files", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("training", "chart", "files", name)))(t)
 		for _, o := range decode(t, text) {
 			if job, ok := o.(*batchv1.Job); ok {
 				jobs[job.Name] = job
@@ -93,10 +92,7 @@ func trainingChart(t *testing.T, values string) (map[string]metav1.Object, error
 
 // TestTrainingChartAgrees checks that the chart renders the objects of the kustomization, besides labels.
 func TestTrainingChartAgrees(t *testing.T) {
-	helm, err := trainingChart(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	helm := must.Get(trainingChart(t, ""))(t)
 	kust := kustomize(t, "training")
 	delete(kust, "Namespace /clustergym-training")
 	if got, want := slices.Sorted(maps.Keys(helm)), slices.Sorted(maps.Keys(kust)); !slices.Equal(got, want) {
@@ -137,13 +133,8 @@ storage: {size: 5Gi, className: fast}
 learner: {resources: {requests: {cpu: "7"}}, nodeSelector: {disk: large}}
 worker: {tolerations: [{key: spot, operator: Exists}]}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := sigyaml.Marshal(objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	text := must.Get(sigyaml.Marshal(objects))(t)
 	for _, want := range []string{
 		"image: clustergym:7", "imagePullPolicy: Always", "name: pull", "completions: 3", "parallelism: 3", "scenario: mine", "updates: 7",
 		"secretName: a", "secretName: b", "storage: 5Gi", "storageClassName: fast", `cpu: "7"`, "disk: large", "key: spot",

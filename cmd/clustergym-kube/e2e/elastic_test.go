@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // template returns the template of the pods of a gang that an owner creates.
@@ -37,9 +38,7 @@ func deployment(t testing.TB, k *checker, gang string, pods, need, gpus int, ann
 			Template: template(gang, need, gpus, annotations),
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // running waits until exactly the given number of pods of a gang run.
@@ -94,9 +93,7 @@ func TestElastic(t *testing.T) {
 	running(c, "deployed", 12)
 	// An Indexed Job is resized by its parallelism and its completions.
 	zero := int64(0)
-	if err := c.Client.AppsV1().Deployments("default").Delete(t.Context(), "deployed", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Client.AppsV1().Deployments("default").Delete(t.Context(), "deployed", metav1.DeleteOptions{GracePeriodSeconds: &zero}))
 	k.mu.Lock()
 	for uid := range k.pods {
 		k.mine[uid] = true
@@ -111,9 +108,7 @@ func TestElastic(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "indexed"},
 		Spec:       batchv1.JobSpec{Parallelism: &n, Completions: &n, CompletionMode: &indexed, Template: pods},
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	running(c, "indexed", 10)
 	k.finish()
 	if n := sayDeleted(t, k, "scheduler"); len(n) > 0 {

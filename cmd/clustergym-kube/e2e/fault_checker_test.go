@@ -18,6 +18,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const (
@@ -57,23 +58,15 @@ func check(t testing.TB, c *kubetest.Cluster) *checker {
 		gone: map[types.UID]string{}, lives: map[string]*life{}, done: make(chan struct{}),
 	}
 	for _, name := range []string{"scheduler", "leader", "reader", "admin"} { // logs of an earlier run, if artefacts are kept
-		old, err := filepath.Glob(filepath.Join(c.Logs, name+"*.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := must.Get(filepath.Glob(filepath.Join(c.Logs, name+"*.log")))(t)
 		for _, path := range old {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(path))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	k.stop = cancel
 	t.Cleanup(func() { cancel(); <-k.done })
-	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := must.Get(c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{}))(t)
 	for i := range nodes.Items {
 		room := nodes.Items[i].Status.Allocatable[kubetest.GPU]
 		k.room[nodes.Items[i].Name] = room.Value()

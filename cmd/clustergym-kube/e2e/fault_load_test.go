@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var faults = flag.String("faults", "short", "how often programs are killed: short or long")
@@ -201,9 +202,6 @@ func live(flags ...string) []string {
 // repositoryPath returns the path of a file or folder in the module of clustergym-kube.
 func repositoryPath(t testing.TB, parts ...string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(append([]string{".."}, parts...)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(filepath.Abs(filepath.Join(append([]string{".."}, parts...)...)))(t)
 	return path
 }

@@ -23,6 +23,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // tap is a proxy between a program and the API server. It records the program's requests.
@@ -45,14 +46,8 @@ type request struct {
 // newTap starts a tap for a program that has the identity in the configuration.
 func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config) *tap {
 	t.Helper()
-	to, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(config.Host))(t)
+	transport := must.Get(rest.TransportFor(config))(t)
 	p := &tap{kubeconfig: filepath.Join(c.Dir, name+".kubeconfig")}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
@@ -80,9 +75,7 @@ func newTap(t testing.TB, c *kubetest.Cluster, name string, config *rest.Config)
 	k.Clusters["tap"] = &clientcmdapi.Cluster{Server: server.URL}
 	k.Contexts["tap"] = &clientcmdapi.Context{Cluster: "tap"}
 	k.CurrentContext = "tap"
-	if err := clientcmd.WriteToFile(*k, p.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, clientcmd.WriteToFile(*k, p.kubeconfig))
 	return p
 }
 
@@ -186,16 +179,10 @@ func (p *tap) acts() (at []time.Time) {
 // logged returns the lines with the message in all logs of the cluster's programs whose names begin with prefix.
 func logged(t testing.TB, c *kubetest.Cluster, prefix, message string) (lines []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(c.Logs, prefix+"*.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(c.Logs, prefix+"*.log")))(t)
 	slices.Sort(files)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		for line := range strings.SplitSeq(string(text), "\n") {
 			if m, _ := field(line, "msg"); m == message {
 				lines = append(lines, line)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestFaultKill kills processes while gangs come and go, and checks that each gang still starts completely: the scheduler between two
@@ -151,9 +152,7 @@ func TestFaultLeader(t *testing.T) {
 	killed := leads(b)
 	k.thaw()
 	d := begin("leader-d")
-	if err := b.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Signal(syscall.SIGTERM))
 	told := leads(d)
 	<-b.Ended()
 	if code := b.ExitCode(); code != 0 || told > 10*time.Second {
@@ -182,9 +181,7 @@ func say(t testing.TB, c *kubetest.Cluster, data map[string]string) {
 	} else if _, err = maps.Update(t.Context(), m, metav1.UpdateOptions{}); apierrors.IsNotFound(err) {
 		_, err = maps.Create(t.Context(), m, metav1.CreateOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // TestFaultSwitch checks that any mode but live stops all writes, even in the middle of many bindings, and that no gang stays
@@ -242,23 +239,14 @@ func TestFaultBundle(t *testing.T) {
 	c := withNodes(t, 4)
 	k := check(t, c)
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, other, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	der := must.Get(x509.MarshalPKIXPublicKey(public))(t)
 	dir := t.TempDir()
 	write := func(name string, text []byte) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	good := map[string][]byte{}
 	for _, name := range []string{"manifest.json", "weights.safetensors", "policy.onnx", "README.md"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // pages returns the text of the manual and of the runbook.
@@ -18,10 +19,7 @@ func pages(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, path := range []string{page, "../../../docs/runbook-kubernetes.md"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		all.Write(text)
 	}
 	return all.String()
@@ -38,14 +36,8 @@ func names(pattern, text string) []string {
 
 // TestPagesNameFlags checks that the flags in the pages exist, except for a few of other programs.
 func TestPagesNameFlags(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	help, err := exec.Command(path, "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(program())(t)
+	help := must.Get(exec.Command(path, "--help").Output())(t)
 	known := append(names(` --([a-z-]+) `, string(help)), "set", "runtime-config")
 	for _, flag := range names("`(?:clustergym-kube )?--([a-z-]+)", pages(t)) {
 		if !slices.Contains(known, flag) {
@@ -56,10 +48,7 @@ func TestPagesNameFlags(t *testing.T) {
 
 // TestPagesNameReasons checks that the manual lists every reason for which a pod is refused.
 func TestPagesNameReasons(t *testing.T) {
-	source, err := os.ReadFile("../mirror/ask.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile("../mirror/ask.go"))(t)
 	reasons, text := names(`[rR]eason\w+\s+= "(\w+)"`, string(source)), pages(t)
 	if len(reasons) < 10 {
 		t.Fatalf("only the reasons %q found", reasons)
@@ -81,9 +70,7 @@ func TestPagesShowManifests(t *testing.T) {
 	}
 	for _, block := range blocks {
 		file := filepath.Join(c.Dir, "manifest.yaml")
-		if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(block), 0o600))
 		if out, err := c.Kubectl("apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
 			t.Errorf("%v\n%s\nof\n%s", err, out, block)
 		}
@@ -93,10 +80,7 @@ func TestPagesShowManifests(t *testing.T) {
 // checkMetrics compares the metrics in the pages with those that the program serves.
 func checkMetrics(t *testing.T, s *scheduler) {
 	t.Helper()
-	text, err := get(s.metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(get(s.metrics))(t)
 	served, told := names(`# TYPE (clustergym_\w+) `, text), names(`\b(clustergym_[a-z_]*[a-z])\b`, pages(t))
 	served = append(served, "clustergym_kube_expected_start_seconds") // absent while no waiting gang has a forecast
 	for _, name := range told {

@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/sharedtest"
 	"github.com/clustergym/clustergym/internal/table"
 	"github.com/clustergym/clustergym/policy"
@@ -116,10 +117,7 @@ func TestReplay(t *testing.T) {
 // decideAgain checks that clustergym replay, as users run it, makes all decisions of a log again.
 func decideAgain(t *testing.T, log string) {
 	t.Helper()
-	path, err := clustergym()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(clustergym())(t)
 	cmd := exec.Command(path, "replay", "--json", log)
 	cmd.Stderr = os.Stderr
 	text, failed := cmd.Output() // fails if decisions differ, and prints which
@@ -152,9 +150,7 @@ func (w *replayWindow) jobs(t *testing.T) (jobs []trace.Job) {
 	if err == nil {
 		err = (trace.Estimates{Kind: trace.Oracle}).Apply(all.Jobs, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	speed := time.Duration(w.speed)
 	for _, i := range all.Arrivals() {
 		j := all.Jobs[i]
@@ -218,15 +214,9 @@ type prediction struct {
 // predict simulates the jobs on the window's cluster, on which a job runs equally long anywhere.
 func (w *replayWindow) predict(t *testing.T, jobs []trace.Job) *prediction {
 	t.Helper()
-	p, err := new(policy.Finder).Load(replayPolicy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(new(policy.Finder).Load(replayPolicy))(t)
 	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(w.nodes, nodeGPUs)}, Jobs: jobs}
-	s, err := episode.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(episode.New())(t)
 	if err := s.Run(t.Context(), anew{p}, 1); err != nil || !s.Outcome().Terminated {
 		t.Fatalf("the simulator ends with %+v, %v, want all jobs done", s.Outcome(), err)
 	}

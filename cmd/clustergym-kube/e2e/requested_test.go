@@ -17,6 +17,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestWhatWasRequested checks on a real API server that only the program may write the annotation with what a pod requested first, and
@@ -46,14 +47,8 @@ func TestWhatWasRequested(t *testing.T) {
 	pod := kubetest.Pod("default", "train", 2)
 	own := &pod.Spec.Containers[0].Resources
 	own.Requests[corev1.ResourceCPU], own.Limits[corev1.ResourceCPU] = resource.MustParse("8"), resource.MustParse("16")
-	is, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(c.ConfigOf(account))
-	if err != nil {
-		t.Fatal(err)
-	}
+	is := must.Get(pods.Create(t.Context(), pod, metav1.CreateOptions{}))(t)
+	client := must.Get(kubernetes.NewForConfig(c.ConfigOf(account)))(t)
 	m, program := &mirror.Config{GPU: kubetest.GPU}, &act.Actor{Client: client}
 	for _, cpu := range []int32{8000, 10000, 4000} { // for each of two GPUs: at the limit, beyond it, back
 		amount := cluster.Amount{GPUMilli: cluster.WholeGPU, CPUMilli: cpu, MemMiB: 1 << 10}
@@ -64,11 +59,10 @@ func TestWhatWasRequested(t *testing.T) {
 		resizing := act.Resizing{
 			Pod: is, Container: container, Resources: resources, Annotation: mirror.RequestedAnnotation, Value: m.Requested(is),
 		}
-		if err := program.Resize(t.Context(), []act.Resizing{resizing})[0]; err != nil {
-			t.Fatal(err)
-		}
-		if is, err = pods.Get(t.Context(), "train", metav1.GetOptions{}); err != nil || m.Held(is) != amount {
-			t.Fatalf("the pod holds %+v, %v, want %+v", m.Held(is), err, amount)
+		must.Do(t, program.Resize(t.Context(), []act.Resizing{resizing})[0])
+		is = must.Get(pods.Get(t.Context(), "train", metav1.GetOptions{}))(t)
+		if m.Held(is) != amount {
+			t.Fatalf("the pod holds %+v, want %+v", m.Held(is), amount)
 		}
 	}
 	now := is.Spec.Containers[0].Resources
@@ -82,7 +76,7 @@ func TestWhatWasRequested(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	_, err = pods.Patch(t.Context(), "train", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := pods.Patch(t.Context(), "train", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	if err != nil {
 		t.Errorf("a label is refused: %v", err)
 	}

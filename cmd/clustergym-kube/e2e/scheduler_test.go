@@ -21,6 +21,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // built is the folder of the programs that tests have built, "" before the first.
@@ -78,10 +79,7 @@ func run(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *sched
 // launch starts clustergym-kube as run does, and leaves the control ConfigMap as it is.
 func launch(t testing.TB, c *kubetest.Cluster, name string, flags ...string) *scheduler {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(program())(t)
 	args := append([]string{"--kubeconfig=" + c.Kubeconfig, "--probes=127.0.0.1:0", "--metrics=127.0.0.1:0"}, flags...)
 	s := &scheduler{Process: c.Run(name, path, args...), log: filepath.Join(c.Logs, name+".log")}
 	c.Await(name+" ready", func(context.Context) error {
@@ -113,10 +111,7 @@ func allow(t testing.TB, c *kubetest.Cluster) {
 // said returns the content of the program's log.
 func (s *scheduler) said(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile(s.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(s.log))(t)
 	return string(text)
 }
 
@@ -133,10 +128,7 @@ func field(line, name string) (string, bool) {
 // metric returns the value in the line of /metrics that begins with name, which includes the labels.
 func (s *scheduler) metric(t testing.TB, name string) string {
 	t.Helper()
-	text, err := get(s.metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(get(s.metrics))(t)
 	for line := range strings.SplitSeq(text, "\n") {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			return value

@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // readers returns the rights in the kustomization of shadow mode, with a user instead of the service account.
 func readers(t testing.TB, c *kubetest.Cluster, user string) string {
 	t.Helper()
 	base := repositoryPath(t, "deploy", "kustomize", "base")
-	text, err := c.Kubectl("kustomize", base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(c.Kubectl("kustomize", base))(t)
 	var keep []string
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		for _, kind := range []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {

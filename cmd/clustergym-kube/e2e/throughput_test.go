@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // BenchmarkThroughput binds 100 gangs of 8 pods with one GPU each on 100 nodes, with clustergym-kube and with the kube-scheduler
@@ -81,9 +82,7 @@ func bindAll(b *testing.B, c *kubetest.Cluster, p *kubetest.Process, scheduler, 
 			}
 		}
 	}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	factory.Start(ctx.Done())
 	cache.WaitForCacheSync(ctx.Done(), pool.HasSynced)
 	began := time.Now()
@@ -107,7 +106,5 @@ func bindAll(b *testing.B, c *kubetest.Cluster, p *kubetest.Process, scheduler, 
 
 func hold(b *testing.B, p *kubetest.Process, signal syscall.Signal) {
 	b.Helper()
-	if err := p.Signal(signal); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, p.Signal(signal))
 }

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // trainingSpace is the namespace of the training's manifests.
@@ -57,10 +58,7 @@ patches:
 // programs as processes. It deletes pods of workers and of the learner, kills a worker, and changes the number of workers; the
 // run ends with the same bytes as one without workers.
 func TestTraining(t *testing.T) {
-	program, err := clustergym()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(clustergym())(t)
 	c := kubetest.Start(t, kubetest.Options{})
 	c.ControllerManager("job", "garbage-collector")
 	k := newKubelets(t, c, program)
@@ -108,15 +106,9 @@ func TestTraining(t *testing.T) {
 func trained(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(dir, "labels", "*", "*.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob(filepath.Join(dir, "labels", "*", "*.safetensors")))(t)
 	for _, path := range append(paths, filepath.Join(dir, "metrics.jsonl"), filepath.Join(dir, "run.yaml")) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		all[strings.TrimPrefix(path, dir)] = string(text)
 	}
 	return all

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var update = flag.Bool("update", false, "write what the commands of the walk-through print into its page")
@@ -37,10 +38,7 @@ const account = "system:serviceaccount:clustergym-system:clustergym"
 // test replaces the kubelet of the program's pod: it runs the program with the arguments of the Deployment, and answers kubectl
 // logs and port-forward.
 func TestWalkthrough(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	before, rest, ok := strings.Cut(string(text), section)
 	if !ok {
 		t.Fatalf("%s has no section %q", page, strings.TrimSpace(section))
@@ -65,9 +63,7 @@ func TestWalkthrough(t *testing.T) {
 		}
 	}
 	if *update && !t.Failed() {
-		if err := os.WriteFile(page, []byte(before+section+shown+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(page, []byte(before+section+shown+after), 0o644))
 	}
 }
 
@@ -90,9 +86,7 @@ func newWalk(t *testing.T, c *kubetest.Cluster) *walk {
 		w.limit = 20 * time.Second // with -update the output becomes the page's
 	}
 	deploy := filepath.Join(w.dir, "cmd/clustergym-kube/deploy/kustomize")
-	if err := os.CopyFS(deploy, os.DirFS("../deploy/kustomize")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(deploy, os.DirFS("../deploy/kustomize")))
 	for name, script := range map[string]string{
 		// The script answers the requests that would go to a pod through its kubelet.
 		"kubectl": `case " $* " in
@@ -109,9 +103,7 @@ printf 'GET /%s HTTP/1.0\r\nHost: %s\r\n\r\n' "${url##*/}" "${host%%/*}" >&3 && 
 `,
 	} {
 		text := "#!/usr/bin/env bash\n" + strings.NewReplacer("$ASSETS", kubetest.Assets(t), "$BIN", w.bin).Replace(script)
-		if err := os.WriteFile(filepath.Join(w.bin, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(w.bin, name), []byte(text), 0o755))
 	}
 	return w
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/pods"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 func aPod(native, label, least string) *corev1.Pod {
@@ -42,9 +43,7 @@ func natives(t *testing.T, policies map[string]schedulingv1alpha2.PodGroupSpec) 
 			},
 			Spec: spec,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return schedulinglisters.NewPodGroupLister(indexer)
 }

@@ -13,16 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/needs"
 )
 
 // TestHelperInDocs runs the Python helper of docs/kubernetes.md against an API server of the test, and checks that what it writes
 // is a report.
 func TestHelperInDocs(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/kubernetes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../docs/kubernetes.md"))(t)
 	_, code, ok := strings.Cut(string(page), "```python\n")
 	code, _, ended := strings.Cut(code, "```")
 	if !ok || !ended {
@@ -44,18 +42,13 @@ func TestHelperInDocs(t *testing.T) {
 		written = append(written, patch.Metadata.Annotations[Annotation])
 	}))
 	defer server.Close()
-	at, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(url.Parse(server.URL))(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"token": "secret", "namespace": "team",
 		"ca.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	const account = "/var/run/secrets/kubernetes.io/serviceaccount"
 	if !strings.Contains(code, account) {

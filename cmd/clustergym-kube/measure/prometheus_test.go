@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const usualQuery = "sum by (namespace, pod) (rate(train_samples_total[1m]))"
@@ -30,23 +32,15 @@ func serving(t *testing.T, handler http.HandlerFunc) Prometheus {
 	}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	for path, text := range map[string][]byte{c.CA: ca, c.TokenFile: []byte("secret\n")} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 	}
 	return c
 }
 
 func poller(t *testing.T, c Prometheus) *Poller {
 	t.Helper()
-	queries, err := NewQueries(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPoller(c, queries, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	queries := must.Get(NewQueries(prometheus.NewRegistry()))(t)
+	p := must.Get(NewPoller(c, queries, slog.New(slog.DiscardHandler)))(t)
 	return p
 }
 

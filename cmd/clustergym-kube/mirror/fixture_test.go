@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 const gpu = "nvidia.com/gpu"
@@ -136,10 +137,7 @@ func nodes(of ...*corev1.Node) []*corev1.Node { return of }
 
 func build(tb testing.TB, o *Objects) *View {
 	tb.Helper()
-	v, err := Build(o, config(), now)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	v := must.Get(Build(o, config(), now))(tb)
 	return v
 }
 

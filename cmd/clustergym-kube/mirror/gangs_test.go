@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // tell describes the gangs of a View, one per line.
@@ -209,9 +210,7 @@ func TestTermsOfAJob(t *testing.T) {
 	c.Estimate = time.Hour
 	v, err := Build(objects(nodes(aNode("n1")), aPod("a", asks(gpu, "3", "cpu", "10", "memory", "10Gi")),
 		aPod("b", annotated(EstimateAnnotation, "90m"), annotated(modelAnnotation, "resnet"))), c, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, b := &v.Jobs[0].Spec, &v.Jobs[1].Spec
 	if a.Request.CPUMilli != 3334 || a.Request.MemMiB != 3414 || a.Workers != 3 || a.Tensor != 3 || a.Estimate != time.Hour || a.Tenant != "team" {
 		t.Errorf("got %+v", a)

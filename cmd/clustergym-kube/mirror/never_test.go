@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // bare returns a node with 8 GPUs, of the given type if it is not "", and with no information about CPU and memory.
@@ -106,10 +107,7 @@ func TestElasticGangsAskForWhatThereIs(t *testing.T) {
 func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := someObjects(t)
-		v, err := Build(o, config(), now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Build(o, config(), now))(t)
 		empty := *o
 		empty.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p *corev1.Pod) bool {
 			return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded
@@ -144,10 +142,7 @@ func TestNeverIsWhatEmptyNodesSay(t *testing.T) {
 // couldStart tries to start the gang of a pod on each set of servers that may be open at the same time. Those in lent are always
 // open.
 func couldStart(t *rapid.T, o *Objects, pod *corev1.Pod, lent map[string]bool) bool {
-	v, err := Build(o, config(), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(Build(o, config(), now))(t)
 	at := slices.IndexFunc(v.Jobs, func(j Job) bool { return slices.Contains(j.Free, pod) })
 	if at < 0 {
 		t.Fatalf("no gang of pod %s among %s", pod.Name, tell(v))

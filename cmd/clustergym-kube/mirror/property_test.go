@@ -17,6 +17,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 var (
@@ -27,10 +28,7 @@ var (
 )
 
 func someQuantity(t *rapid.T, of []string) resource.Quantity {
-	q, err := resource.ParseQuantity(rapid.SampledFrom(of).Draw(t, "quantity"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(resource.ParseQuantity(rapid.SampledFrom(of).Draw(t, "quantity")))(t)
 	return q
 }
 
@@ -225,10 +223,7 @@ func digest(t failer, v *View) string {
 func TestBuildHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := someObjects(t)
-		v, err := Build(o, config(), now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Build(o, config(), now))(t)
 		check(t, o, config(), v)
 		digest(t, v)
 	})
@@ -237,20 +232,14 @@ func TestBuildHolds(t *testing.T) {
 func TestTheOrderOfObjectsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := someObjects(t)
-		first, err := Build(o, config(), now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(Build(o, config(), now))(t)
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		other := *o
 		other.Nodes, other.Pods, other.Quotas = slices.Clone(o.Nodes), slices.Clone(o.Pods), slices.Clone(o.Quotas)
 		rng.Shuffle(len(o.Nodes), func(i, j int) { other.Nodes[i], other.Nodes[j] = other.Nodes[j], other.Nodes[i] })
 		rng.Shuffle(len(o.Pods), func(i, j int) { other.Pods[i], other.Pods[j] = other.Pods[j], other.Pods[i] })
 		rng.Shuffle(len(o.Quotas), func(i, j int) { other.Quotas[i], other.Quotas[j] = other.Quotas[j], other.Quotas[i] })
-		second, err := Build(&other, config(), now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := must.Get(Build(&other, config(), now))(t)
 		if a, b := digest(t, first), digest(t, second); a != b {
 			t.Fatalf("another order gives another View:\n%.5000s\n%.5000s", a, b)
 		}
@@ -277,10 +266,7 @@ func FuzzBuild(f *testing.F) {
 		if len(n)+len(p) > 1<<16 || json.Unmarshal(n, &o.Nodes) != nil || json.Unmarshal(p, &o.Pods) != nil {
 			t.Skip()
 		}
-		v, err := Build(o, config(), now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Build(o, config(), now))(t)
 		for i, pod := range o.Pods { // Kubernetes guarantees unique names
 			if pod == nil || slices.ContainsFunc(o.Pods[:i], func(other *corev1.Pod) bool { return ByName(pod, other) == 0 || pod.UID == other.UID }) {
 				return
