@@ -53,7 +53,7 @@ func (s *Scenario) writeDigested(w io.Writer) error {
 	}
 	for _, f := range formerKeys {
 		section := doc.Content[0]
-		for _, key := range strings.Split(f.under, ".") {
+		for key := range strings.SplitSeq(f.under, ".") {
 			if _, section = find(section, key); section == nil {
 				break // the scenario does without
 			}

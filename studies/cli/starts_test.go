@@ -44,7 +44,7 @@ func TestForecastsAreMeasured(t *testing.T) {
 		t.Errorf("without estimates: exit code %d, %s", s.code, s.out)
 	}
 	contains(t, command(t, "starts", "--scenario", "embedded-small-v1", "--policies", "las,las=fifo").talk, `two policies have the name "las"`)
-	contains(t, s.talk, "srtf needs an estimate", "embedded-small-untold-v1 tells none", "take srtf+know")
+	contains(t, s.talk, "needed by srtf", "not told by embedded-small-untold-v1", "take srtf+know")
 	// So many servers hold all jobs at once: none waits there, and nothing is measured.
 	idle := filepath.Join(t.TempDir(), "idle.yaml")
 	sc, err := scenario.Load("embedded-small-v1")

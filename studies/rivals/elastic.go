@@ -27,7 +27,8 @@ func resizing() []baselines.Baseline {
 		return of(baselines.Baseline{Name: p.Name(), About: about, Rule: rule, Source: source, Needs: needsNothing}, elastic.Literal(),
 			func() elastic.Policy { return p })
 	}
-	literal := func(name string, b baselines.Baseline, about string, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
+	type maker = func() elastic.Policy
+	literal := func(name string, b baselines.Baseline, about string, c elastic.Config, make maker) baselines.Baseline {
 		b.Name, b.About = name, b.Name+about
 		return of(b, c, make)
 	}

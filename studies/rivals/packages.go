@@ -33,7 +33,8 @@ func searched() baselines.Baseline {
 		Name: "pollux", About: "numbers of workers by genetic search for the highest mean goodput (Pollux)",
 		Rule: "Every minute a genetic search looks for the numbers of workers with the highest generalised mean of speedups over all" +
 			" jobs. Goodput is throughput here: batch sizes are not tuned.",
-		Source: "Pollux (Qiao et al., OSDI 2021), as in Lyra (EuroSys 2023), §7.1", Needs: needsNothing + "; models tell it how they scale",
+		Source: "Pollux (Qiao et al., OSDI 2021), as in Lyra (EuroSys 2023), §7.1",
+		Needs:  needsNothing + "; models tell it how they scale",
 		Declare: func(s *baselines.Settings) func(string) cluster.Scheduler {
 			search, c := pollux.Default(), elastic.Default()
 			c.Epoch = time.Minute

@@ -1,5 +1,6 @@
 // Package rivals contains policies that serve only to repeat the experiments of papers: those that the papers compare their own
-// scheduler with, and Gavel, Pollux and rollout, which only comparisons play. They reach clustergym through its public packages, like any program's own schedulers.
+// scheduler with, and Gavel, Pollux and rollout, which only comparisons play. They reach clustergym through its public packages,
+// like any program's own schedulers.
 package rivals
 
 import (
