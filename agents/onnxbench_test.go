@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/agents"
-	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/internal/onnx"
 	"github.com/clustergym/clustergym/internal/onnx/onnxtest"
@@ -21,7 +20,7 @@ func BenchmarkBesideONNX(b *testing.B) {
 	p, err := agents.NewPolicy("bench", agents.DefaultSize(), agents.DefaultWindow, agents.DefaultPrior, rand.New(rand.NewPCG(1, 2)))
 	must.Do(b, err)
 	shake(p, 1)
-	file := must.Get(export.ONNX(p))(b)
+	file := exported(b, p)
 	n, s := agents.NewNet(p.Shape, p.Params), p.Shape
 	session, call := onnxtest.Load(b, file), onnxtest.Load(b, nothing(&s))
 	for _, servers := range []int{16, 64, 256, 1024, 4096} {

@@ -1,7 +1,6 @@
 package env_test
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -48,8 +47,8 @@ func TestNormalisedReward(t *testing.T) {
 			must.Do(t, plain.Step(joint, &b))
 		}
 	}
-	if len(returns) < 20 || n.Scale().Count != uint64(len(returns)) {
-		t.Errorf("learned from %d steps, want %d", n.Scale().Count, len(returns))
+	if len(returns) < 20 {
+		t.Errorf("%d steps in which time passes, want at least 20", len(returns))
 	}
 }
 
@@ -66,47 +65,8 @@ func variance(x []float64) float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
 
-// TestRewardScaleGoesOn checks that restoring a stored scale continues as if there had been no interruption, also within an
-// episode.
-func TestRewardScaleGoesOn(t *testing.T) {
-	rewards := func(stop int) (all []float64) {
-		n := normalised(t, time.Minute)
-		var ts env.TimeStep
-		joint := make([]game.Action, 3)
-		must.Do(t, n.Reset(3, &ts))
-		for step := 0; !ts.Over(); step++ {
-			if step == stop {
-				stored := must.Get(json.Marshal(n.Scale()))(t)
-				var s env.RewardScale
-				must.Do(t, json.Unmarshal(stored, &s))
-				again := &env.NormalisedReward{}
-				*again = *n
-				must.Do(t, again.SetScale(env.RewardScale{}))
-				must.Do(t, again.SetScale(s))
-				n = again
-			}
-			act(&ts, step, joint)
-			must.Do(t, n.Step(joint, &ts))
-			all = append(all, ts.Reward)
-		}
-		return all
-	}
-	want, got := rewards(-1), rewards(5)
-	for i := range want {
-		if want[i] != got[i] {
-			t.Fatalf("step %d: reward %v, without a stop %v", i, got[i], want[i])
-		}
-	}
-}
-
 func TestNormalisedRewardRefuses(t *testing.T) {
 	if _, err := env.NewNormalisedReward(small(t, nil), 0); err == nil {
 		t.Error("no error for no memory")
-	}
-	n := normalised(t, time.Minute)
-	for _, s := range []env.RewardScale{{Mean: math.NaN()}, {Return: math.Inf(1)}, {Spread: -1}} {
-		if err := n.SetScale(s); err == nil || n.Scale() != (env.RewardScale{}) {
-			t.Errorf("scale %+v: error %v", s, err)
-		}
 	}
 }

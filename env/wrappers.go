@@ -1,7 +1,6 @@
 package env
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/clustergym/clustergym/env/game"
@@ -25,43 +24,6 @@ func As[T any](e Env) (found T, ok bool) {
 		}
 		e = w.Unwrap()
 	}
-}
-
-// timeLimit truncates episodes after a number of steps.
-type timeLimit struct {
-	Env
-	limit, steps int
-}
-
-// NewTimeLimit returns e with episodes cut off after at most limit steps. limit must be 1 or more.
-func NewTimeLimit(e Env, limit int) (Env, error) {
-	if limit < 1 {
-		return nil, fmt.Errorf("limit environment: %d steps, want at least 1", limit)
-	}
-	return &timeLimit{Env: e, limit: limit}, nil
-}
-
-// Unwrap implements Wrapper.
-func (t *timeLimit) Unwrap() Env { return t.Env }
-
-// Reset implements Env.
-func (t *timeLimit) Reset(seed uint64, first *TimeStep) error {
-	t.steps = 0
-	return t.Env.Reset(seed, first)
-}
-
-// Step implements Env.
-func (t *timeLimit) Step(joint []game.Action, next *TimeStep) error {
-	if t.steps == t.limit {
-		return fmt.Errorf("step environment: %w", ErrOver)
-	}
-	if err := t.Env.Step(joint, next); err != nil {
-		return err
-	}
-	if t.steps++; t.steps == t.limit && !next.Over() {
-		next.Truncated = fmt.Sprintf("limit of %d steps", t.limit)
-	}
-	return nil
 }
 
 // wholeReturn moves the time before the first step, and its reward, into this step.
@@ -103,46 +65,4 @@ func (w *wholeReturn) Step(joint []game.Action, next *TimeStep) error {
 	}
 	w.elapsed, w.reward, w.rewards = 0, 0, w.rewards[:0]
 	return nil
-}
-
-// orderCheck returns errors for calls in the wrong order and for joint actions of the wrong length. It is for environments that
-// do not check these themselves.
-type orderCheck struct {
-	Env
-	agents  int
-	playing bool
-}
-
-// NewOrderCheck returns e with its calls checked.
-func NewOrderCheck(e Env) Env { return &orderCheck{Env: e, agents: e.Spec().Agents} }
-
-// Unwrap implements Wrapper.
-func (o *orderCheck) Unwrap() Env { return o.Env }
-
-// Reset implements Env.
-func (o *orderCheck) Reset(seed uint64, first *TimeStep) error {
-	err := o.Env.Reset(seed, first)
-	o.playing = err == nil && !first.Over()
-	return err
-}
-
-// Step implements Env.
-func (o *orderCheck) Step(joint []game.Action, next *TimeStep) error {
-	if !o.playing {
-		return fmt.Errorf("step environment: %w", ErrOver)
-	}
-	if len(joint) != o.agents {
-		return fmt.Errorf("step environment: %d actions, want one for each of the %d agents", len(joint), o.agents)
-	}
-	if err := o.Env.Step(joint, next); err != nil {
-		return err
-	}
-	o.playing = !next.Over()
-	return nil
-}
-
-// Close implements Env.
-func (o *orderCheck) Close() error {
-	o.playing = false
-	return o.Env.Close()
 }

@@ -11,36 +11,6 @@ import (
 	"github.com/clustergym/clustergym/internal/must"
 )
 
-func TestTimeLimit(t *testing.T) {
-	e := must.Get(env.NewTimeLimit(env.NewOrderCheck(small(t, nil)), 4))(t)
-	var ts env.TimeStep
-	idle := make([]game.Action, 3)
-	for range 2 {
-		must.Do(t, e.Reset(1, &ts))
-		for n := range 4 {
-			if ts.Over() {
-				t.Fatalf("over after %d steps", n)
-			}
-			must.Do(t, e.Step(idle, &ts))
-		}
-		if ts.Truncated != "limit of 4 steps" || ts.Terminated {
-			t.Errorf("after 4 steps: %+v", ts)
-		}
-		if err := e.Step(idle, &ts); !errors.Is(err, env.ErrOver) {
-			t.Errorf("fifth step: %v", err)
-		}
-	}
-	if c, ok := env.As[*env.Cluster](e); !ok || c.Log() == nil {
-		t.Error("the cluster within two wrappers is not found")
-	}
-	if _, ok := env.As[*env.TimeLimit](small(t, nil)); ok {
-		t.Error("a limit is found where there is none")
-	}
-	if _, err := env.NewTimeLimit(small(t, nil), 0); err == nil {
-		t.Error("no error for a limit of 0")
-	}
-}
-
 // TestWholeReturn checks that rewards of steps sum to the return, that a reset shows none, and that an episode without steps keeps its
 // reward.
 func TestWholeReturn(t *testing.T) {
@@ -76,43 +46,17 @@ func TestWholeReturn(t *testing.T) {
 	}
 }
 
-// careless is an environment whose Step accepts everything.
-type careless struct{ env.Env }
-
-func (careless) Step([]game.Action, *env.TimeStep) error { return nil }
-
-func TestOrderCheck(t *testing.T) {
-	e := env.NewOrderCheck(careless{small(t, nil)})
-	var ts env.TimeStep
-	if err := e.Step(make([]game.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
-		t.Errorf("step before reset: %v", err)
-	}
-	must.Do(t, e.Reset(1, &ts))
-	if err := e.Step(make([]game.Action, 2), &ts); err == nil || errors.Is(err, env.ErrOver) {
-		t.Errorf("two actions for three agents: %v", err)
-	}
-	if err := e.Step(make([]game.Action, 3), &ts); err != nil {
-		t.Error(err)
-	}
-	ts.Terminated = true
-	if err := errors.Join(e.Step(make([]game.Action, 3), &ts), e.Close()); err != nil {
-		t.Error(err)
-	}
-	if err := e.Step(make([]game.Action, 3), &ts); !errors.Is(err, env.ErrOver) {
-		t.Errorf("step after the end: %v", err)
-	}
-}
-
 // TestAsFindsWrappers checks that As finds every wrapper from the outside, and the environment inside all of them.
 func TestAsFindsWrappers(t *testing.T) {
 	n := must.Get(env.NewNormalisedReward(small(t, nil), time.Hour))(t)
-	l := must.Get(env.NewTimeLimit(env.NewStatistics(n), 1))(t)
-	e := env.NewOrderCheck(l)
+	e := env.NewStatistics(n)
 	_, a := env.As[*env.Statistics](e)
-	_, b := env.As[*env.TimeLimit](e)
-	_, c := env.As[*env.NormalisedReward](e)
-	_, d := env.As[*env.Cluster](e)
-	if !a || !b || !c || !d {
-		t.Error(a, b, c, d)
+	_, b := env.As[*env.NormalisedReward](e)
+	_, c := env.As[*env.Cluster](e)
+	if !a || !b || !c {
+		t.Error(a, b, c)
+	}
+	if _, found := env.As[*env.Statistics](n); found {
+		t.Error("statistics are found where there are none")
 	}
 }

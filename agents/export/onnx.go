@@ -28,19 +28,10 @@ const (
 	onnxServers, onnxJobs, onnxCandidates = "servers", "jobs", "offers"
 )
 
-// ONNX returns a policy's network as an ONNX model. It computes what agents.Net computes, including the coordination graph, for
-// any numbers of servers, of jobs (0 too) and of candidates (1 or more). There is no normaliser: features are ratios as observed.
-// The model's metadata contains what else a decision needs, such as the prior and the margin; all its keys begin with
-// "clustergym.". Equal policies give equal bytes.
-func ONNX(p *agents.Policy) ([]byte, error) {
-	b, _, err := p.Bundle("", checkpoints.Provenance{})
-	if err != nil {
-		return nil, err
-	}
-	return model(p, &b)
-}
-
-// model is ONNX for a policy whose bundle was made already.
+// model returns the network of a policy, whose bundle was made already, as an ONNX model. It computes what agents.Net computes,
+// including the coordination graph, for any numbers of servers, of jobs (0 too) and of candidates (1 or more). There is no
+// normaliser: features are ratios as observed. The model's metadata contains what else a decision needs, such as the prior and
+// the margin; all its keys begin with "clustergym.". Equal policies give equal bytes.
 func model(p *agents.Policy, b *checkpoints.Bundle) ([]byte, error) {
 	meta, err := metadata(p, b)
 	if err != nil {

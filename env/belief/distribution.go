@@ -42,9 +42,6 @@ func (d *Distribution) Set(weights *[Bins]float64) {
 	}
 }
 
-// Probability returns the probability of a bin, from 0 to Bins-1, before the job has run.
-func (d *Distribution) Probability(bin int) float64 { return d.p[bin] }
-
 // bin returns the bin of an age in ns, and the probability that the job reaches the age.
 func (d *Distribution) bin(at float64) (i int, reached float64) {
 	i = min(step(time.Duration(at)), open)

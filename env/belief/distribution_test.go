@@ -149,7 +149,7 @@ func TestAnswersMatchPlainLoops(t *testing.T) {
 		reached := x.longer(a)
 		sum := 0.0
 		for i := range Bins {
-			sum += x.d.Probability(i)
+			sum += x.d.p[i]
 		}
 		if math.Abs(sum-1) > 1e-9 {
 			t.Fatalf("probabilities add up to %v", sum)

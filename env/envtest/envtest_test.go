@@ -113,13 +113,6 @@ func TestConformance(t *testing.T) {
 		{"amounts of a menu, and moves", generated(4, 80, menu)},
 		{"a lead server", generated(5, 80, func(c *env.Config) { c.Game.Agree = game.Lead })},
 		{"horizon", generated(5, 100, func(c *env.Config) { c.Sim.Horizon = 20 * time.Hour })},
-		{"time limit", func() (env.Env, error) {
-			e, err := generated(5, 100, nil)()
-			if err != nil {
-				return nil, err
-			}
-			return env.NewTimeLimit(env.NewOrderCheck(e), 70)
-		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			envtest.Run(t, c.make)

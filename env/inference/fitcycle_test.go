@@ -88,9 +88,9 @@ func (c *Cycle) fitFactors(s Series, use []bool) error {
 			hours[int(s.at(i)/time.Hour)%24].Add(v)
 		}
 	}
-	c.Mean = mean.Mean()
+	c.Mean = mean.M
 	for h := range hours {
-		c.Hourly[h] = hours[h].Mean() / c.Mean
+		c.Hourly[h] = hours[h].M / c.Mean
 	}
 	for i, v := range s.Values {
 		if use[i] {
@@ -98,7 +98,7 @@ func (c *Cycle) fitFactors(s Series, use []bool) error {
 		}
 	}
 	for d := range days {
-		c.Weekday[d] = days[d].Mean() / c.Mean
+		c.Weekday[d] = days[d].M / c.Mean
 	}
 	for i, f := range slices.Concat(c.Hourly[:], c.Weekday[:]) {
 		if !(f > 0) {
@@ -130,10 +130,10 @@ func (c *Cycle) fitNoise(s Series, use []bool) error {
 		var w stats.Welford
 		for i := lag; i < len(x); i++ {
 			if use[i] && use[i-lag] {
-				w.Add((x[i] - mean.Mean()) * (x[i-lag] - mean.Mean()))
+				w.Add((x[i] - mean.M) * (x[i-lag] - mean.M))
 			}
 		}
-		return w.Mean()
+		return w.M
 	}
 	g0, g1, g2 := cov(0), cov(1), cov(2)
 	keep := g2 / g1

@@ -55,17 +55,6 @@ func (r *Registry[T]) Get(name string) (T, error) {
 	return thing, nil
 }
 
-// All returns the things in the order in which they were added.
-func (r *Registry[T]) All() []T {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	all := make([]T, len(r.names))
-	for i, name := range r.names {
-		all[i] = r.held[name]
-	}
-	return all
-}
-
 // Names returns the names in the order in which they were added.
 func (r *Registry[T]) Names() []string {
 	r.mu.RLock()

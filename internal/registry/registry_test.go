@@ -17,9 +17,6 @@ func TestRegistry(t *testing.T) {
 	if got := r.Names(); !slices.Equal(got, []string{"two", "one"}) {
 		t.Errorf("names %q, want them as they were added", got)
 	}
-	if got := r.All(); !slices.Equal(got, []int{2, 1}) {
-		t.Errorf("all are %v, want them as they were added", got)
-	}
 	_, err := r.Get("three")
 	if want := `number "three" is not part of this program, which has two, one`; err == nil || err.Error() != want {
 		t.Errorf("three: %v, want %s", err, want)

@@ -71,14 +71,6 @@ func (w *Welford) Add(x float64) {
 	w.SS += d * (x - w.M)
 }
 
-// Mean returns the mean so far, NaN before the first number.
-func (w *Welford) Mean() float64 {
-	if w.N == 0 {
-		return math.NaN()
-	}
-	return w.M
-}
-
 // Var returns the sample variance so far (divisor n-1), NaN before the second number.
 func (w *Welford) Var() float64 {
 	if w.N < 2 {

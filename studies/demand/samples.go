@@ -57,7 +57,7 @@ func scaleOf(samples []sample) ([]float64, error) {
 		usage.Add(s.next)
 		change.Add(s.next - s.window[LSTMWindow-1])
 	}
-	scale := []float64{usage.Mean(), usage.StdDev(), change.StdDev()}
+	scale := []float64{usage.M, usage.StdDev(), change.StdDev()}
 	if !(scale[1] > 0) || !(scale[2] > 0) {
 		return nil, fmt.Errorf("%d samples of deviation %g whose changes have deviation %g, want both above 0",
 			len(samples), scale[1], scale[2])

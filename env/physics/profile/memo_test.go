@@ -38,8 +38,8 @@ func TestLookupOfNamesLikeThoseOfFamilies(t *testing.T) {
 				switch {
 				case f == nil:
 					none++
-				case f.Name() != other:
-					t.Fatalf("%q gives the family %q", other, f.Name())
+				case f.name != other:
+					t.Fatalf("%q gives the family %q", other, f.name)
 				default:
 					found++
 				}

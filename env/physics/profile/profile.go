@@ -78,9 +78,6 @@ type Family struct {
 	step       float64 // seconds of one step of one replica in Pollux's model
 }
 
-// Name returns the name of the family in Lookup.
-func (f *Family) Name() string { return f.name }
-
 // Domain returns what the model is for: "vision", "language", "recommendation" or "control". No family has such a name.
 func (f *Family) Domain() string { return f.domain }
 

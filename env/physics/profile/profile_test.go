@@ -33,7 +33,7 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("Gavel's job types %q, want the first 26 families", GavelJobs())
 	}
 	for _, name := range names {
-		if f := Lookup(name); f == nil || f.Name() != name || f != Lookup(name) {
+		if f := Lookup(name); f == nil || f.name != name || f != Lookup(name) {
 			t.Errorf("Lookup(%q) gives %v", name, f)
 		}
 	}

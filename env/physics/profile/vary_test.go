@@ -32,7 +32,7 @@ func TestVariants(t *testing.T) {
 		within := rapid.SampledFrom([]float64{0.01, 0.5, 1}).Draw(t, "within")
 		seed := rapid.Uint64().Draw(t, "seed")
 		f, v := Lookup(name), Lookup(Vary(name, within, seed))
-		if v == nil || v == f || v.Name() != Vary(name, within, seed) || !strings.HasPrefix(v.Name(), name+"~") {
+		if v == nil || v == f || v.name != Vary(name, within, seed) || !strings.HasPrefix(v.name, name+"~") {
 			t.Fatalf("Lookup(%q) = %v", Vary(name, within, seed), v)
 		}
 		was, is := f.constants(), v.constants()

@@ -1,3 +1,0 @@
-package env
-
-type TimeLimit = timeLimit
