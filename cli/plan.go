@@ -175,7 +175,8 @@ func (p *plan) forecast(ctx context.Context, on *asked, most time.Duration) erro
 	play.Assume, play.Times = 0, nil // policies that see no estimates in production see none here
 	all, played := whatif.UsualDraws, 0
 	f := whatif.Forecaster{Options: play, Played: func(n, of int) { played, all = n, of }}
-	starts, err := f.Forecast(within, &on.state.View, *on.by, func(job string) bool { return waits(job) || stopped[job] }, on.learned)
+	some := func(job string) bool { return waits(job) || stopped[job] }
+	starts, err := f.Forecast(within, &on.state.View, *on.by, some, on.learned)
 	switch {
 	case err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)):
 		return err
