@@ -15,7 +15,6 @@ import (
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/policy"
-	"github.com/clustergym/clustergym/serve/decide"
 )
 
 // Start is when a waiting job is expected to start, as the time since the snapshot. It is cluster.Never if the job does not start
@@ -42,8 +41,6 @@ type Forecaster struct {
 	calibration *calibration // nil before the first forecast
 	mu          sync.Mutex   // of Forecast
 }
-
-var _ decide.Forecaster = (*Forecaster)(nil)
 
 // Forecast is Starts with what a decider has learned, by the names of jobs.
 func (f *Forecaster) Forecast(
