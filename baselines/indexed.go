@@ -5,7 +5,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/index"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/objectives"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // indexed returns the rule for any objective.
@@ -14,8 +14,8 @@ func indexed() Baseline {
 		"index", "by an objective: what a delay costs per GPU-hour of work left; stops jobs where that saves more than it costs",
 		"The job goes first whose delay costs most, by the objective, for each GPU-hour that it still needs. A running job is stopped" +
 			" only if that saves `stops` times what it costs. Where power has a tariff, a job waits for a cheaper hour if that pays.",
-		"generalised c-mu rule (van Mieghem, 1995; Mandelbaum and Stolyar, 2004), with deadlines apparent tardiness cost (Vepsalainen and" +
-			" Morton, 1987); when jobs are stopped or wait for a cheaper hour is an own choice",
+		"generalised c-mu rule (van Mieghem, 1995; Mandelbaum and Stolyar, 2004), with deadlines apparent tardiness cost" +
+			" (Vepsalainen and Morton, 1987); when jobs are stopped or wait for a cheaper hour is an own choice",
 		"estimates, or what +know predicts; the objective of the evaluation, or completion",
 		declareIndex,
 	}

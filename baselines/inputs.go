@@ -6,7 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/asrpt"
 	"github.com/clustergym/clustergym/env/belief"
-	"github.com/clustergym/clustergym/objectives"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // Given is what baselines may use that their names do not contain. The zero Given is enough for most. Its functions must be safe

@@ -13,13 +13,13 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/bench"
 	"github.com/clustergym/clustergym/eval/figure"
-	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 

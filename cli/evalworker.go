@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/playjob"
 	"github.com/clustergym/clustergym/internal/work"
-	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 

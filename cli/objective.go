@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/cmdline"
-	"github.com/clustergym/clustergym/objectives"
 )
 
 func newObjectiveCmd(a *app) *cobra.Command {
@@ -36,7 +36,8 @@ docs/objectives.md lists all costs and their options. eval --objective measures 
 			Short: "Show what an objective asks for, and draw what each term costs",
 			Long: cmdline.Long(`
 Prints an objective in words. Below each term a line shows what it costs as time goes on: for terms of time, as a job of an hour
-waits longer; for a tariff, the price over a day. --yaml prints the file of an objective of the library, to begin one's own with.`),
+waits longer; for a tariff, the price over a day. --yaml prints the file of an objective of the library, to begin one's own
+with.`),
 			Example: "  clustergym objective describe small-first\n  clustergym objective describe small-first --yaml",
 			Args:    cobra.ExactArgs(1), ValidArgsFunction: completeArgs(objectives.Names),
 		}, runObjectiveDescribe),

@@ -15,7 +15,6 @@ import (
 	"github.com/clustergym/clustergym/internal/cmdline"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/work"
-	"github.com/clustergym/clustergym/policy"
 )
 
 type tuneOptions struct {
@@ -37,7 +36,8 @@ Plays all rules, each with several options, on a few windows of the training spl
 and the last few on the validation windows, too. Then it plays the best on the test windows, beside others, and prints what it
 costs there with its interval. Test windows choose nothing.
 
-The scenario may be your own: a YAML file that names your trace (see scenario). An interrupted tuning goes on with the same command.`),
+The scenario may be your own: a YAML file that names your trace (see scenario). An interrupted tuning goes on with the same
+command.`),
 		Example: "  clustergym tune --objective small-first --scenario embedded-small-v1",
 	}, runTune)
 }
@@ -103,10 +103,10 @@ func runTune(ctx context.Context, a *app, opts *tuneOptions, _ []string) error {
 	}); err != nil {
 		return err
 	}
-	return printTuned(a, result, cfg.Beside)
+	return printTuned(a, result)
 }
 
-func printTuned(a *app, result *tune.Result, _ []policy.Policy) error {
+func printTuned(a *app, result *tune.Result) error {
 	if a.JSON {
 		return a.PrintJSON(result)
 	}

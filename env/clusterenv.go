@@ -7,9 +7,9 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/objectives"
 )
 
 // Config configures a Cluster environment. Set either Jobs or Episode, not both.

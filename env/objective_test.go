@@ -8,14 +8,14 @@ import (
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
-	"github.com/clustergym/clustergym/objectives"
 )
 
-// TestObjectiveIsTheReward plays an episode under every objective of the library. The rewards must sum to minus the cost of the event
-// log, played again, and the agents' rewards to the reward of all.
+// TestObjectiveIsTheReward plays an episode under every objective of the library. The rewards must sum to minus the cost of the
+// event log, played again, and the agents' rewards to the reward of all.
 func TestObjectiveIsTheReward(t *testing.T) {
 	for _, name := range objectives.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -215,7 +215,8 @@ func difference(diffs []float64, name string) *Difference {
 	return &Difference{Number(stats.Mean(diffs)), Number(lo), Number(hi)}
 }
 
-// Best returns the policy with the lowest cost by the first objective or, without objectives, with the lowest mean JCT, the baseline excluded; it returns the baseline if there is no other policy.
+// Best returns the policy with the lowest cost by the first objective or, without objectives, with the lowest mean JCT, the
+// baseline excluded; it returns the baseline if there is no other policy.
 func (c *Comparison) Best() string {
 	best, lowest := c.Baseline, Number(0)
 	for _, p := range c.Policies {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/internal/stats"
-	"github.com/clustergym/clustergym/objectives"
 )
 
 // Cost is what an episode costs by one objective.
@@ -161,8 +161,9 @@ func ofCosts(results []Result) (all []Quantity) {
 	return all
 }
 
-// ratio returns by how much, in percent, the sum over windows differs from the baseline's. Windows in which nothing costs anything
-// make no difference to it, and windows that cost much count as much as they cost. It is nil if the baseline costs nothing.
+// ratio returns by how much, in percent, the sum over windows differs from the baseline's. Windows in which nothing costs
+// anything make no difference to it, and windows that cost much count as much as they cost. It is nil if the baseline costs
+// nothing.
 func ratio(own, base []float64, key string) *Difference {
 	at := func(pick func(i int) int) float64 {
 		a, b := 0.0, 0.0

@@ -155,8 +155,8 @@ func (q Quantity) show(x float64) string {
 }
 
 // Markdown returns a table of some quantities, with a row for each policy and a column for each scenario and quantity. The
-// baseline's cells are means. The other cells are differences from the baseline in percent, bold if they are separable. Each key must
-// be the Key of a Quantity, or CostKey of an objective, and there must be at least one comparison.
+// baseline's cells are means. The other cells are differences from the baseline in percent, bold if they are separable. Each key
+// must be the Key of a Quantity, or CostKey of an objective, and there must be at least one comparison.
 func Markdown(all []Comparison, keys ...string) string {
 	rows := map[string][]string{}
 	var names []string

@@ -1,10 +1,10 @@
-// Package index is a scheduler for any objective. It serves first the job whose delay costs most for each GPU-hour of work that it
-// still needs, and stops running jobs only where that saves more than it costs.
+// Package index is a scheduler for any objective. It serves first the job whose delay costs most for each GPU-hour of work that
+// it still needs, and stops running jobs only where that saves more than it costs.
 //
 // The order is the generalised cµ rule (van Mieghem, Annals of Applied Probability 1995; Mandelbaum and Stolyar, Operations
-// Research 2004), whose marginal costs are looked at a little ahead, so that with deadlines it is the apparent tardiness cost rule
-// (Vepsalainen and Morton, Management Science 1987). Own choices are what it does about GPUs: when jobs are stopped, and that a job
-// waits for a cheaper hour.
+// Research 2004), whose marginal costs are looked at a little ahead, so that with deadlines it is the apparent tardiness cost
+// rule (Vepsalainen and Morton, Management Science 1987). Own choices are what it does about GPUs: when jobs are stopped, and
+// that a job waits for a cheaper hour.
 package index
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/placement"
-	"github.com/clustergym/clustergym/objectives"
 )
 
 // Options are the settings that tuning may choose.

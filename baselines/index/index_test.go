@@ -11,11 +11,11 @@ import (
 
 	"github.com/clustergym/clustergym/baselines/index"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/placement"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/objectives"
 	"pgregory.net/rapid"
 )
 
@@ -132,8 +132,8 @@ func TestMonotoneInPrice(t *testing.T) {
 	})
 }
 
-// TestRandomEpisodesEnd checks that the rule ends random episodes under every objective of the library, and never stops a job twice
-// at an instant.
+// TestRandomEpisodesEnd checks that the rule ends random episodes under every objective of the library, and never stops a job
+// twice at an instant.
 func TestRandomEpisodesEnd(t *testing.T) {
 	for _, name := range objectives.Names() {
 		o, err := objectives.Open(name)

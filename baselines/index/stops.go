@@ -140,7 +140,8 @@ func (p *stopper) onOneServer(j *live, limit float64) {
 	}
 	for i := range v.Servers() {
 		id := cluster.ServerID(i)
-		if !v.Open(id) || float64(v.Working(id)) < j.gpus || !spec.Allows(v.Server(id).GPUType) || spec.Where != nil && !spec.Where.Has(id) {
+		allowed := spec.Allows(v.Server(id).GPUType) && (spec.Where == nil || spec.Where.Has(id))
+		if !allowed || !v.Open(id) || float64(v.Working(id)) < j.gpus {
 			continue
 		}
 		p.victims = p.victims[:0]
@@ -175,8 +176,8 @@ func (p *stopper) anywhere(j *live, limit float64) {
 // cost returns what it costs to stop the job for as long as the other one runs.
 func (r *runner) cost(j *live) float64 { return r.once + r.hour*j.left.Hours() }
 
-// cheapest reduces victims to a cheap set that frees so many GPUs: those that cost least for each GPU, without those that the others
-// make unnecessary. ok is false if there is none below the limit.
+// cheapest reduces victims to a cheap set that frees so many GPUs: those that cost least for each GPU, without those that the
+// others make unnecessary. ok is false if there is none below the limit.
 func (p *stopper) cheapest(gpus, limit float64) (cost float64, ok bool) {
 	all := 0.0
 	for i := range p.victims {

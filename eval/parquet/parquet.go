@@ -36,7 +36,7 @@ func Write(w io.Writer, results []eval.Result) error {
 		v := reflect.ValueOf(&results[i]).Elem()
 		for k, c := range columns {
 			field := v.FieldByIndex(c.path)
-			if costs, ok := field.Interface().([]eval.Cost); ok {
+			if costs, ok := reflect.TypeAssert[[]eval.Cost](field); ok {
 				field = reflect.ValueOf(costs[c.cost].Total)
 			}
 			rows[i] = c.append(rows[i], field, k)

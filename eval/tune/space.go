@@ -41,7 +41,7 @@ func expand(pattern string) []string {
 	choices, after, _ := strings.Cut(rest, "}")
 	var all []string
 	tails := expand(after)
-	for _, choice := range strings.Split(choices, ",") {
+	for choice := range strings.SplitSeq(choices, ",") {
 		for _, tail := range tails {
 			all = append(all, before+choice+tail)
 		}

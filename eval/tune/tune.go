@@ -1,6 +1,6 @@
-// Package tune finds the rule, with its options, that costs least by an objective on a scenario. It plays all candidates on a few
-// windows of the training split, the better half on more, and so on (successive halving: Jamieson and Talwalkar, AISTATS 2016), and
-// the last few on the validation split as well. Test windows are played once, by the best.
+// Package tune finds the rule, with its options, that costs least by an objective on a scenario. It plays all candidates on a
+// few windows of the training split, the better half on more, and so on (successive halving: Jamieson and Talwalkar, AISTATS
+// 2016), and the last few on the validation split as well. Test windows are played once, by the best.
 //
 // The same tuning gives the same result, with any number of workers and interruptions.
 package tune
@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
-	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -116,8 +116,8 @@ func (t *tuning) halve(ctx context.Context) (rules []policy.Policy, err error) {
 	return rules, nil
 }
 
-// order returns training windows in the order in which they are played: drawn, but those first in which a plain rule costs anything.
-// In the others most rules are equal.
+// order returns training windows in the order in which they are played: drawn, but those first in which a plain rule costs
+// anything. In the others most rules are equal.
 func (t *tuning) order(ctx context.Context, of int) ([]int, error) {
 	order := rng.Stream(t.Seed, "tune", "windows").Perm(of)
 	order = order[:min(of, mostWindows)]
@@ -159,7 +159,9 @@ func (t *tuning) step(
 	t.result.Episodes += len(results)
 	mean := func(name string) float64 { return t.sums[name] / float64(t.played[name]) }
 	// Rules whose cost is equal stay in the order of the candidates, which begins with the plain ones.
-	ranked := slices.SortedStableFunc(slices.Values(rules), func(a, b policy.Policy) int { return cmp.Compare(mean(a.Name), mean(b.Name)) })
+	ranked := slices.SortedStableFunc(slices.Values(rules), func(a, b policy.Policy) int {
+		return cmp.Compare(mean(a.Name), mean(b.Name))
+	})
 	s := Step{Split: split, Windows: of, Kept: keep}
 	for i := range ranked {
 		s.Ranked = append(s.Ranked, Ranked{ranked[i].Name, mean(ranked[i].Name)})

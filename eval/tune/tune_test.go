@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines/all"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/tune"
-	"github.com/clustergym/clustergym/objectives"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -70,8 +70,8 @@ func tuned(t *testing.T, objective, dir string, stop int) (*tune.Result, error) 
 	})
 }
 
-// TestTune checks that the best rule is the one that a sweep over all windows finds, and that an interrupted tuning goes on to the same
-// result.
+// TestTune checks that the best rule is the one that a sweep over all windows finds, and that an interrupted tuning goes on to
+// the same result.
 func TestTune(t *testing.T) {
 	whole, err := tuned(t, "small-first", t.TempDir(), 0)
 	if err != nil {

@@ -35,6 +35,7 @@ func house() rules {
 			"simulator, decision, placement, beliefs", "baselines, agents, environment", "training, evaluation, serving", "command line",
 		},
 		Rooms: []entry{
+			{1, "objectives", "the library of objectives, as files"},
 			{1, "internal/atomicfile", "files and folders that are put in place whole or not at all"},
 			{1, "internal/cmdline/cmdlinetest", "tests: the help of a program is complete"},
 			{1, "internal/config", "a struct filled from defaults, a YAML file, the environment and settings"},
@@ -87,7 +88,7 @@ func house() rules {
 			{2, "env/trace/fetch", "gets the public traces over HTTP, checked"},
 			{2, "eval/toy", "a workload whose best schedule is known"},
 
-			{3, "objectives", "what a cluster should do: objectives, their costs, and what they foresee"},
+			{3, "env/objectives", "what a cluster should do: objectives, their costs, and what they foresee"},
 			{3, "env/backlog", "when the jobs that wait or run would end on one virtual machine"},
 			{3, "env/belief", "how long jobs are believed to run, and how fast, from jobs that have ended and from measured throughputs"},
 			{3, "env/inference", "what the inference pool needs, foresees and lends"},

@@ -2,6 +2,7 @@ package must_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/clustergym/clustergym/internal/must"
@@ -22,7 +23,7 @@ func TestErrorsEndTests(t *testing.T) {
 	}
 	must.Do(&r, broken)
 	must.Get(7, broken)(&r)
-	if len(r.ended) != 2 || r.ended[0] != broken || r.ended[1] != broken {
+	if want := []any{broken, broken}; !slices.Equal(r.ended, want) {
 		t.Errorf("ended with %v, want twice the error", r.ended)
 	}
 }

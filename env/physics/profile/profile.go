@@ -126,7 +126,7 @@ func build(c *Coefficients) ([]Family, error) {
 // (pipeline stages times tensor parallelism; below 1 counts as 1).
 //
 // For its job types, Gavel publishes which pairs fit together on a GPU, but no sizes. The values here are estimates that agree
-// with most of those pairs (studies/physics-fit.md gives the numbers), and a shard of such a job needs as much as the whole replica.
+// with most of those pairs (studies/physics-fit.md gives the numbers), and a shard of such a job needs as much as the replica.
 // A language model needs 16 bytes per parameter (mixed-precision Adam: ZeRO, Rajbhandari et al., SC 2020, §3.1), divided evenly
 // over the shards, plus a constant for the CUDA context and buffers. Its activations do not count, as if they were recomputed.
 func (f *Family) GPUMemMiB(shards int32) int32 {

@@ -46,28 +46,28 @@ func (c *Chaos) operate(tx *cluster.Txn) {
 	switch c.Draw.IntN(10) {
 	case 0, 1, 2, 3:
 		if id := c.pick(s.Pending()); id >= 0 {
-			tx.Place(id, c.Spread(s, id))
+			_ = tx.Place(id, c.Spread(s, id))
 		}
 	case 4:
 		if id := c.pick(s.Running()); id >= 0 {
-			tx.Preempt(id)
+			_ = tx.Preempt(id)
 		}
 	case 5:
 		if id := c.pick(s.Running()); id >= 0 {
-			tx.Migrate(id, c.Spread(s, id))
+			_ = tx.Migrate(id, c.Spread(s, id))
 		}
 	case 6:
 		if id := c.pick(s.Running()); id >= 0 {
-			tx.Resize(id, c.Spread(s, id))
+			_ = tx.Resize(id, c.Spread(s, id))
 		}
 	case 7:
 		if id := c.pick(s.Running()); id >= 0 {
-			tx.Resize(id, c.regrant(s, id))
+			_ = tx.Resize(id, c.regrant(s, id))
 		}
 	default:
 		v := cluster.ServerID(c.Draw.IntN(s.Servers()))
 		if tx.Loan(v) != nil && c.Draw.IntN(4) == 0 {
-			tx.Reclaim(v)
+			_ = tx.Reclaim(v)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package objectives
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -53,13 +54,13 @@ type deadlineFile struct {
 }
 
 // UnmarshalYAML keeps the line, which errors name.
-func (t *termFile) UnmarshalYAML(n *yaml.Node) error {
+func (f *termFile) UnmarshalYAML(n *yaml.Node) error {
 	type plain termFile
 	p := plain{line: n.Line, Power: 1}
 	if err := strict(n, &p); err != nil {
 		return err
 	}
-	*t = termFile(p)
+	*f = termFile(p)
 	return nil
 }
 
@@ -77,8 +78,8 @@ func strict(n *yaml.Node, into any) error {
 	return n.Decode(into)
 }
 
-// Read reads an objective from a YAML file. It reads no more than a file may have, 64 KiB. The error names the line, the value and
-// what was expected.
+// Read reads an objective from a YAML file. It reads no more than a file may have, 64 KiB. The error names the line, the value
+// and what was expected.
 func Read(r io.Reader) (*Objective, error) {
 	text, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
@@ -98,12 +99,12 @@ func parse(text []byte) (*Objective, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var doc yaml.Node
 	if err := d.Decode(&doc); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("no text, want the keys name and terms")
 		}
 		return nil, fmt.Errorf("%w", trimmed(err))
 	}
-	if err := d.Decode(new(yaml.Node)); err != io.EOF {
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("more than one document, want one")
 	}
 	if n := aliased(&doc); n != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // Meter adds up what an episode costs while it goes on. Whoever drives the cluster calls Pass before each stretch of time during
-// which only the clock changes, and Catch at the end. Equal episodes give equal costs, whatever the stretches are, up to rounding.
-// Not safe for concurrent use.
+// which only the clock changes, and Catch at the end. Equal episodes give equal costs, whatever the stretches are, up to
+// rounding. Not safe for concurrent use.
 type Meter struct {
 	objective *Objective
 	options   Options
@@ -60,11 +60,14 @@ type account struct {
 	productive float64       // GPU-hours that made the present progress
 }
 
-// NewMeter returns a meter of an episode that has not begun, or of a cluster at any other instant: what was before is not charged,
-// but ages and waits count from the submission.
+// NewMeter returns a meter of an episode that has not begun, or of a cluster at any other instant: what was before is not
+// charged, but ages and waits count from the submission.
 func NewMeter(o *Objective, opts Options) *Meter {
-	m := &Meter{objective: o, options: opts, began: cluster.Never, terms: make([]float64, len(o.Terms)), tariffs: make([]tariff, len(o.Terms)),
-		together: make([]float64, len(o.Terms))}
+	n := len(o.Terms)
+	m := &Meter{
+		objective: o, options: opts, began: cluster.Never,
+		terms: make([]float64, n), tariffs: make([]tariff, n), together: make([]float64, n),
+	}
 	for i := range o.Terms {
 		if p := o.Terms[i].Prices; p != nil {
 			m.tariffs[i] = newTariff(p)
@@ -183,8 +186,8 @@ func (m *Meter) note(v *cluster.View, id cluster.JobID) {
 	}
 }
 
-// Note tells the meter that a job was started, stopped, moved or resized since it looked at the cluster, at the same instant. It is
-// for a scheduler's own decisions, which Catch would see, too, but only by looking at all jobs.
+// Note tells the meter that a job was started, stopped, moved or resized since it looked at the cluster, at the same instant. It
+// is for a scheduler's own decisions, which Catch would see, too, but only by looking at all jobs.
 func (m *Meter) Note(v *cluster.View, id cluster.JobID) {
 	if int(id) < len(m.jobs) && m.jobs[id].known {
 		m.note(v, id)

@@ -44,8 +44,8 @@ type tenantUse struct {
 	share, wants, holds int64 // in thousandths of GPUs
 }
 
-// shortfall returns by how many GPUs the tenant that is worst off holds less than its share: its quota or, where no tenant has one,
-// an equal part for each tenant with jobs, but never more than its jobs ask for. Jobs without a tenant are their user's.
+// shortfall returns by how many GPUs the tenant that is worst off holds less than its share: its quota or, where no tenant has
+// one, an equal part for each tenant with jobs, but never more than its jobs ask for. Jobs without a tenant are their user's.
 func (s *tenants) shortfall(v *cluster.View) float64 {
 	if s.at == nil {
 		s.at = map[string]int{}

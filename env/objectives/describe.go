@@ -103,7 +103,8 @@ func (j *Jobs) String() string {
 		}
 	}
 	if j.Elastic != nil {
-		parts = append(parts, map[bool]string{true: "a number of workers that may change", false: "a fixed number of workers"}[*j.Elastic])
+		workers := map[bool]string{true: "a number of workers that may change", false: "a fixed number of workers"}
+		parts = append(parts, workers[*j.Elastic])
 	}
 	return strings.Join(parts, ", ")
 }
@@ -193,7 +194,7 @@ func short(d time.Duration) string {
 func wrapped(text string, width int) string {
 	var b strings.Builder
 	at := 0
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		if n := len([]rune(w)); at > 0 && at+1+n > width {
 			b.WriteString("\n")
 			at = 0

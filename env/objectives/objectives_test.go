@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	library "github.com/clustergym/clustergym/objectives"
 )
 
 func TestLibrary(t *testing.T) {
@@ -61,7 +63,7 @@ func TestReadRefuses(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, name := range Names() {
-		text, err := library.ReadFile("library/" + name + ".yaml")
+		text, err := library.Files.ReadFile(name + ".yaml")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -1,25 +1,23 @@
 package objectives
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-)
 
-//go:embed library/*.yaml
-var library embed.FS
+	library "github.com/clustergym/clustergym/objectives"
+)
 
 // Names returns the names of the library's objectives, in alphabetical order.
 func Names() (names []string) {
-	files, err := fs.Glob(library, "library/*.yaml")
+	files, err := fs.Glob(library.Files, "*.yaml")
 	if err != nil {
 		panic(err) // the pattern is correct
 	}
 	for _, f := range files {
-		names = append(names, strings.TrimSuffix(strings.TrimPrefix(f, "library/"), ".yaml"))
+		names = append(names, strings.TrimSuffix(f, ".yaml"))
 	}
 	slices.Sort(names)
 	return names
@@ -34,8 +32,9 @@ func Usual() *Objective {
 	return o
 }
 
-// Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in .yaml
-// or .yml, or of the YAML or JSON text itself if it begins with a brace. The error of an unknown name lists those that there are.
+// Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in
+// .yaml or .yml, or of the YAML or JSON text itself if it begins with a brace. The error of an unknown name lists those that
+// there are.
 func Open(nameOrPath string) (*Objective, error) {
 	if strings.HasPrefix(nameOrPath, "{") {
 		return Read(strings.NewReader(nameOrPath))
@@ -52,7 +51,7 @@ func Open(nameOrPath string) (*Objective, error) {
 		}
 		return o, nil
 	}
-	text, err := library.ReadFile("library/" + nameOrPath + ".yaml")
+	text, err := library.Files.ReadFile(nameOrPath + ".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("objective %q, want a YAML file or one of %s", nameOrPath, strings.Join(Names(), ", "))
 	}

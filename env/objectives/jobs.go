@@ -116,7 +116,8 @@ func scalars(n *yaml.Node, want string) ([]*yaml.Node, error) {
 
 // all reports whether the selection selects every job.
 func (j *Jobs) all() bool {
-	return len(j.GPUs)+len(j.Priority)+len(j.RunTime)+len(j.Tenants)+len(j.Users)+len(j.Groups)+len(j.Models) == 0 && j.Elastic == nil
+	given := len(j.GPUs) + len(j.Priority) + len(j.RunTime) + len(j.Tenants) + len(j.Users) + len(j.Groups) + len(j.Models)
+	return given == 0 && j.Elastic == nil
 }
 
 // Match reports whether the selection selects a job that runs for the given time alone and as it asks for.

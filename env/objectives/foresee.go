@@ -7,9 +7,9 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Cost returns what a job will cost from now on if it runs without a break from the instant after from now until it has worked for
-// left. Until then it waits, as all other jobs do that are not asked for. gpus is what it will hold. Costs of the cluster as a whole
-// are not included. The meter must have looked at the cluster at this instant.
+// Cost returns what a job will cost from now on if it runs without a break from the instant after from now until it has worked
+// for left. Until then it waits, as all other jobs do that are not asked for. gpus is what it will hold. Costs of the cluster as
+// a whole are not included. The meter must have looked at the cluster at this instant.
 func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duration, gpus float64) (sum float64) {
 	a, now := &m.jobs[id], m.looked
 	for _, i := range a.terms {
@@ -42,7 +42,8 @@ func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duratio
 	return sum + m.unfair(v, id, gpus)*after.Hours()
 }
 
-// unfair returns what an hour costs, by terms of unfairness, in which a job does not hold the GPUs that its tenant's share allows it.
+// unfair returns what an hour costs, by terms of unfairness, in which a job does not hold the GPUs that its tenant's share
+// allows it.
 func (m *Meter) unfair(v *cluster.View, id cluster.JobID, gpus float64) (sum float64) {
 	for i := range m.objective.Terms {
 		if t := &m.objective.Terms[i]; t.Cost == Unfair {
@@ -107,8 +108,8 @@ var (
 	laguerreWeight = [4]float64{0.603154104341634, 0.357418692437800, 0.038887908515005, 0.000539294705561}
 )
 
-// rate returns the mean cost of an hour on a clock that shows x beyond what is free, before it if negative, over what it will show
-// after a delay that is distributed exponentially with the mean ahead.
+// rate returns the mean cost of an hour on a clock that shows x beyond what is free, before it if negative, over what it will
+// show after a delay that is distributed exponentially with the mean ahead.
 func (t *Term) rate(runTime, x, ahead time.Duration) float64 {
 	unit := float64(t.Price.Per)
 	if t.PerRunTime {

@@ -1,6 +1,6 @@
 // Package objectives says what a cluster should do. An objective is a sum of costs that a user writes as a few lines of YAML, or
-// picks by name from the library; lower is better. A Meter computes what an episode costs, instant by instant, for rewards and for
-// evaluations alike.
+// picks by name from the library; lower is better. A Meter computes what an episode costs, instant by instant, for rewards and
+// for evaluations alike.
 package objectives
 
 import "time"

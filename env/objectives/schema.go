@@ -17,7 +17,8 @@ func Schema() []byte {
 	const span = `^(0|([0-9.]+(ns|us|ms|s|m|h))+|[0-9.]+d)$`
 	list := func(about string) object {
 		one := object{"type": []string{"string", "number"}}
-		return object{"description": about, "oneOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "maxItems": mostList}}}
+		many := object{"type": "array", "items": one, "minItems": 1, "maxItems": mostList}
+		return object{"description": about, "oneOf": []any{one, many}}
 	}
 	names := make([]string, len(costs))
 	for i := range costs {
@@ -39,8 +40,10 @@ func Schema() []byte {
 		"jobs":  jobs, "first": yes("only until the job has run for a minute"),
 		"over": text("what exceeds this time counts", span), "power": amount("long times cost more: 2 for squares"),
 		"per": object{"const": "run_time", "description": "count in run times of the job"}, "floor": text("of these run times", span),
-		"deadline": closed(object{"run_times": amount("of the job, from submission"), "plus": text("time besides", span)}, []string{}...),
-		"miss":     amount("once when the deadline passes"),
+		"deadline": closed(object{
+			"run_times": amount("of the job, from submission"), "plus": text("time besides", span),
+		}, []string{}...),
+		"miss": amount("once when the deadline passes"),
 		"prices": object{
 			"type": "object", "description": "factor to the price from each hour of the day on",
 			"patternProperties": object{"^(1?[0-9]|2[0-3])$": object{"type": "number", "minimum": 0}}, "additionalProperties": false,

@@ -13,9 +13,8 @@ import (
 
 // keysOf returns the keys that a struct's fields are read from, in their order.
 func keysOf(into any) (keys []string) {
-	t := reflect.TypeOf(into).Elem()
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("yaml"); key != "" {
+	for f := range reflect.TypeOf(into).Elem().Fields() {
+		if key := f.Tag.Get("yaml"); key != "" {
 			keys = append(keys, key)
 		}
 	}

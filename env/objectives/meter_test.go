@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
-	"github.com/clustergym/clustergym/objectives"
 	"pgregory.net/rapid"
 )
 
-// TestMeterAgreesWithTheLog checks the sums of a meter, which follows an episode, against closed forms over the intervals that the
-// event log tells.
+// TestMeterAgreesWithTheLog checks the sums of a meter, which follows an episode, against closed forms over the intervals that
+// the event log tells.
 func TestMeterAgreesWithTheLog(t *testing.T) {
 	simtest.Many(t, 300, func(t *rapid.T) {
 		e := drawEpisode(t)
@@ -436,8 +436,8 @@ func TestCatch(t *testing.T) {
 	})
 }
 
-// TestCostIsWhatIsCharged checks that what a meter foresees for a job that starts some time from now, and then runs to its end, is
-// what it charges in the end.
+// TestCostIsWhatIsCharged checks that what a meter foresees for a job that starts some time from now, and then runs to its end,
+// is what it charges in the end.
 func TestCostIsWhatIsCharged(t *testing.T) {
 	simtest.Many(t, 300, func(t *rapid.T) {
 		o := drawObjective(t)
