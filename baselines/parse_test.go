@@ -163,7 +163,7 @@ func TestPoliciesThatAreGone(t *testing.T) {
 // TestOptionsThatAreGone checks that an option of which no other value was useful is refused with that reason.
 func TestOptionsThatAreGone(t *testing.T) {
 	for _, name := range []string{
-		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "lyra:gather=false", "srtf:gain=1", "las:first=1m",
+		"lyra:together=true", "lyra:longest=true", "lyra:loaned=1", "lyra:gather=false", "las:first=1m",
 		"fifo+loan:cost=jobs", "fifo+loan:limit=3", "fifo+loan:borrow=needed", "srsf+menu:price=2", "gittins:window=100",
 	} {
 		if _, err := New(name); err == nil || !strings.Contains(err.Error(), "is gone, because no other value of it was useful") {

@@ -203,6 +203,13 @@ type restarts struct {
 	was   map[cluster.JobID]float64       // what jobs had lost before they were stopped
 }
 
+// least returns how long a job runs at least before it is stopped: four restarts, and twice as long after each stop, so that jobs
+// cannot stop each other for ever, whatever is believed of them.
+func (r *restarts) least(v *cluster.View, id cluster.JobID) time.Duration {
+	stops, _, _ := v.Changes(id)
+	return max(4*r.pause, time.Minute) << min(stops, 16)
+}
+
 // see learns from the jobs that were started or stopped before.
 func (r *restarts) see(v *cluster.View) {
 	for id, at := range r.begun {

@@ -60,7 +60,7 @@ func (p *stopper) look() {
 	for _, id := range v.Running() {
 		r := runner{id: id, left: left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU}
 		p.ends = append(p.ends, end{r.left, r.gpus})
-		if v.Since(id) > v.Now() || v.Fresh(id) {
+		if v.Now() < v.Since(id)+s.restart.least(v, id) {
 			continue // it has just been started
 		}
 		again := r.left + s.restart.pause + time.Duration(float64(v.Progress(id))*s.restart.lost)
