@@ -29,7 +29,9 @@ docs/objectives.md lists all costs and their options. eval --objective measures 
 	}
 	cmd.AddCommand(
 		newCommand(a, &none{}, &cobra.Command{
-			Use: "ls", Short: "List the library of objectives", Example: "  clustergym objective ls",
+			Use: "ls", Short: "List the library of objectives",
+			Long:    cmdline.Long("Lists the objectives that come with the program, with their units."),
+			Example: "  clustergym objective ls",
 		}, runObjectiveLs),
 		newCommand(a, &objectiveOptions{}, &cobra.Command{
 			Use:   "describe NAME|FILE",

@@ -59,8 +59,8 @@ type JobSpec struct {
 	Estimate time.Duration `log:"estimate,0..maxTime" snapshot:"estimate_s,seconds"`
 	// Deadline is when the job should have ended, 0 if its trace says nothing. Priority is higher for jobs that matter more. Only
 	// objectives read them.
-	Deadline time.Duration `log:"deadline,0..maxTime" snapshot:"deadline_s,seconds"`
-	Priority int32         `log:"priority,-1000000000..2000000000" snapshot:"priority,-1000000000..2000000000"`
+	Deadline time.Duration `json:",omitempty" log:"deadline,0..maxTime" snapshot:"deadline_s,seconds"`
+	Priority int32         `json:",omitempty" log:"priority,-1000000000..2000000000" snapshot:"priority,-1000000000..2000000000"`
 	// Ran is the work that the job had done before the episode began, 0 for a job that begins in the episode. Its progress does
 	// not include it.
 	Ran time.Duration `log:"ran,0..maxTime" snapshot:"ran_s,seconds"`
