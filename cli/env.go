@@ -66,9 +66,13 @@ func (o *gameOptions) game() (func() (game.Config, error), error) {
 	if o.Wide == 0 && len(o.Rivals) > 0 {
 		return nil, cmdline.Usage("--candidates 0 with %d rivals: want 1 or more", len(o.Rivals))
 	}
-	named, err := o.table.ParseAll(append([]string{o.Prior}, o.Rivals...)...)
+	prior, err := o.table.Parse(o.Prior)
 	if err != nil {
-		return nil, cmdline.Usage("--prior, --rivals: %v", err)
+		return nil, cmdline.Usage("--prior: %v", err)
+	}
+	rivals, err := o.table.ParseAll(o.Rivals...)
+	if err != nil {
+		return nil, cmdline.Usage("--rivals: %v", err)
 	}
 	create := func() (game.Config, error) {
 		encoder, err := observe.Named(o.Encoder, o.Window)
@@ -79,13 +83,13 @@ func (o *gameOptions) game() (func() (game.Config, error), error) {
 			standard.Wide = o.Wide > 0
 		}
 		if o.Wide > 0 {
-			c, err := named[0].Wide(o.Wide, named[1:]...)
+			c, err := prior.Wide(o.Wide, rivals...)
 			if err != nil {
 				return game.Config{}, cmdline.Usage("--prior, --rivals: %v", err)
 			}
 			return game.Config{Review: c, Encoder: encoder, Agree: agree}, nil
 		}
-		r, err := named[0].Review(baselines.Given{})
+		r, err := prior.Review(baselines.Given{})
 		if err != nil {
 			return game.Config{}, cmdline.Usage("--prior: %v", err)
 		}
