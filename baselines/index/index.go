@@ -45,11 +45,11 @@ type Scheduler struct {
 	stop    stopper
 }
 
-// live is a job that waits or runs, with what the rule computes of it.
+// live is a job that waits, with what the rule computes of it.
 type live struct {
 	id     cluster.JobID
 	left   time.Duration // how long it still has to run
-	gpus   float64       // that it asks for, or holds
+	gpus   float64       // that it asks for
 	rate   float64       // what an hour of delay costs
 	index  float64       // rate / (gpus x left)
 	submit time.Duration
@@ -112,7 +112,7 @@ func (s *Scheduler) Schedule(tx *cluster.Txn) error {
 	return nil
 }
 
-// look computes the index of every live job, sorts those that wait, and asks to be woken when a rate changes.
+// look computes the index of every job that waits, sorts them, and asks to be woken when a rate changes.
 func (s *Scheduler) look(tx *cluster.Txn) {
 	v := s.view
 	s.waiting = s.waiting[:0]
@@ -181,11 +181,12 @@ const most = 24 * time.Hour
 
 // cheaperLater reports whether the job would cost less if it started at a later hour, because of a tariff.
 func (s *Scheduler) cheaperLater(tx *cluster.Txn, j *live) bool {
-	if !s.meter.Priced(j.id) {
+	after := s.meter.NextPrice(j.id, 0)
+	if after >= most {
 		return false
 	}
 	now := s.meter.Cost(s.view, j.id, 0, j.left, j.gpus)
-	for after := s.meter.NextPrice(j.id, 0); after < most; after = s.meter.NextPrice(j.id, after) {
+	for ; after < most; after = s.meter.NextPrice(j.id, after) {
 		if s.meter.Cost(s.view, j.id, after, j.left, j.gpus) < now {
 			tx.WakeAt(tx.Now() + after)
 			return true

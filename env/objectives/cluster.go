@@ -1,6 +1,8 @@
 package objectives
 
 import (
+	"cmp"
+
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
@@ -85,12 +87,8 @@ func (s *tenants) short(spec *cluster.JobSpec) float64 {
 	return float64(s.list[i].share-s.list[i].holds) / cluster.WholeGPU
 }
 
-func owner(spec *cluster.JobSpec) string {
-	if spec.Tenant != "" {
-		return spec.Tenant
-	}
-	return spec.User
-}
+// owner returns whom a job counts for: its tenant or, without one, its user.
+func owner(spec *cluster.JobSpec) string { return cmp.Or(spec.Tenant, spec.User) }
 
 // of returns the use of a job's tenant.
 func (s *tenants) of(v *cluster.View, id cluster.JobID) *tenantUse {

@@ -31,12 +31,7 @@ func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duratio
 				}
 			}
 		case GPUTime:
-			hours := left.Hours()
-			if t.Prices != nil {
-				from := m.clock + now + after
-				hours = m.tariffs[i].between(from, from+left)
-			}
-			sum += t.Price.Amount * gpus * hours / t.Price.hours()
+			sum += t.Price.Amount * gpus * m.hours(i, now+after, now+after+left) / t.Price.hours()
 		}
 	}
 	return sum + m.unfair(v, id, gpus)*after.Hours()
@@ -93,9 +88,8 @@ func (m *Meter) Rate(v *cluster.View, id cluster.JobID, left, ahead time.Duratio
 			}
 		case GPUTime:
 			if t.Prices != nil { // a delay changes the price of what is done
-				from := m.clock + now
-				price := m.tariffs[i].between(from+ahead, from+ahead+left) - m.tariffs[i].between(from, from+left)
-				sum += t.Price.Amount * gpus * price / t.Price.hours() / ahead.Hours()
+				more := m.hours(i, now+ahead, now+ahead+left) - m.hours(i, now, now+left)
+				sum += t.Price.Amount * gpus * more / t.Price.hours() / ahead.Hours()
 			}
 		}
 	}
@@ -111,10 +105,7 @@ var (
 // rate returns the mean cost of an hour on a clock that shows x beyond what is free, before it if negative, over what it will
 // show after a delay that is distributed exponentially with the mean ahead.
 func (t *Term) rate(runTime, x, ahead time.Duration) float64 {
-	unit := float64(t.Price.Per)
-	if t.PerRunTime {
-		unit = float64(max(runTime, t.Floor, time.Second))
-	}
+	unit := t.unit(runTime)
 	reached := 1.0 // the chance that the delay reaches what is not free; beyond that it has the same distribution
 	if x < 0 {
 		reached, x = math.Exp(float64(x)/float64(ahead)), 0
@@ -145,20 +136,6 @@ func (m *Meter) StopCost(id cluster.JobID, pause time.Duration, lost float64) (s
 	return sum
 }
 
-// MoveCost is what StopCost is, for a job that moves to other servers and keeps its work.
-func (m *Meter) MoveCost(id cluster.JobID, pause time.Duration) (sum float64) {
-	a := &m.jobs[id]
-	for _, i := range a.terms {
-		switch t := &m.objective.Terms[i]; t.Cost {
-		case Move:
-			sum += t.Price.Amount
-		case LostGPUTime:
-			sum += t.Price.Amount * a.gpus * pause.Hours() / t.Price.hours()
-		}
-	}
-	return sum
-}
-
 // Change returns the next instant at which the rate of what a job costs changes by itself, whether it waits or runs, and
 // cluster.Never if there is none: a limit, a deadline, the last moment to start before one, an hour of a tariff.
 func (m *Meter) Change(v *cluster.View, id cluster.JobID, left time.Duration) time.Duration {
@@ -184,23 +161,12 @@ func (m *Meter) Change(v *cluster.View, id cluster.JobID, left time.Duration) ti
 				soonest(due)
 				soonest(due - left)
 			}
-		case GPUTime:
-			if t.Prices != nil {
-				soonest(m.tariffs[i].next(m.clock+now) - m.clock)
-			}
 		}
+	}
+	if after := m.NextPrice(id, 0); after < cluster.Never {
+		soonest(now + after)
 	}
 	return at
-}
-
-// Priced reports whether a price by the hour of the day concerns the job.
-func (m *Meter) Priced(id cluster.JobID) bool {
-	for _, i := range m.jobs[id].terms {
-		if m.objective.Terms[i].Prices != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // NextPrice returns how long after the given time from now a price that concerns the job next changes, counted from now, and

@@ -115,37 +115,33 @@ func (m *Meter) Job(id cluster.JobID, yield func(term int, cost float64)) {
 }
 
 // Pass charges what has happened since the last call and what the time between two instants costs, during which the state of the
-// cluster does not change. It returns the sum. Call it while the clock still shows from.
-func (m *Meter) Pass(v *cluster.View, from, to time.Duration) float64 {
-	before := m.Total()
+// cluster does not change. Call it while the clock still shows from.
+func (m *Meter) Pass(v *cluster.View, from, to time.Duration) {
 	m.see(v)
 	m.elapse(v, from, to)
 	m.looked = to
-	return m.Total() - before
 }
 
 // Catch charges the time since the last call as if the cluster had stayed as it was then, and after that what has happened. It
-// returns the sum. It is for callers that look at a cluster now and then, and ends an episode that Pass has followed.
-func (m *Meter) Catch(v *cluster.View) float64 {
-	before := m.Total()
+// is for callers that look at a cluster now and then, and ends an episode that Pass has followed.
+func (m *Meter) Catch(v *cluster.View) {
 	if m.began != cluster.Never && v.Now() > m.looked {
 		m.elapse(v, m.looked, v.Now())
 	}
 	m.see(v)
 	m.looked = v.Now()
-	return m.Total() - before
 }
 
 func (m *Meter) elapse(v *cluster.View, from, to time.Duration) {
 	for _, id := range m.active {
 		m.pass(v, id, from, to)
 	}
+	if m.options.Foresee {
+		return
+	}
 	hours := (to - from).Hours()
 	for i, rate := range m.together {
-		m.terms[i] += rate * hours
-		if rate != 0 && m.options.Charged != nil {
-			m.options.Charged(-1, rate*hours)
-		}
+		m.charge(-1, i, rate*hours)
 	}
 }
 
@@ -248,7 +244,7 @@ func (m *Meter) happen(v *cluster.View, id cluster.JobID) {
 		default:
 			continue
 		}
-		m.charge(id, i, term.Price.Amount*n)
+		m.chargeJob(id, i, term.Price.Amount*n)
 	}
 	a.stops, a.moves, a.resizes, a.lost = stops, moves, resizes, v.Lost(id)
 }
@@ -261,14 +257,17 @@ func (p Price) hours() float64 {
 	return p.Per.Hours()
 }
 
-func (m *Meter) charge(id cluster.JobID, i int, cost float64) {
-	if cost == 0 {
-		return
+// chargeJob charges a job by its i-th term.
+func (m *Meter) chargeJob(id cluster.JobID, i int, cost float64) {
+	if a := &m.jobs[id]; !m.options.Foresee {
+		a.parts[i] += cost
+		m.charge(id, int(a.terms[i]), cost)
 	}
-	a := &m.jobs[id]
-	a.parts[i] += cost
-	m.terms[a.terms[i]] += cost
-	if m.options.Charged != nil {
+}
+
+// charge charges a job by a term, or the cluster as a whole if id is -1.
+func (m *Meter) charge(id cluster.JobID, term int, cost float64) {
+	if m.terms[term] += cost; cost != 0 && m.options.Charged != nil {
 		m.options.Charged(id, cost)
 	}
 }
@@ -301,16 +300,11 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 		term := &m.objective.Terms[t]
 		switch term.Cost {
 		case Completion:
-			m.charge(id, i, term.between(a.runTime, from-submit, to-submit))
+			m.chargeJob(id, i, term.between(a.runTime, from-submit, to-submit))
 		case Wait:
-			if a.running || term.First && a.held >= settled {
-				continue
+			if x, counts := a.wait(term); counts && !a.running {
+				m.chargeJob(id, i, term.between(a.runTime, x, x+d))
 			}
-			x := a.waited
-			if term.First {
-				x = a.firstWait
-			}
-			m.charge(id, i, term.between(a.runTime, x, x+d))
 		case Late:
 			due := term.due(v.Spec(id), a.runTime)
 			if due == cluster.Never || to <= due {
@@ -320,17 +314,21 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 			if from <= max(due, submit) { // a deadline before the submission is missed then
 				cost += term.Miss
 			}
-			m.charge(id, i, cost)
+			m.chargeJob(id, i, cost)
 		case LostGPUTime:
-			m.charge(id, i, term.Price.Amount*gpus*paused.Hours()/term.Price.hours())
+			m.chargeJob(id, i, term.Price.Amount*gpus*paused.Hours()/term.Price.hours())
 		case GPUTime:
-			hours := d.Hours()
-			if term.Prices != nil {
-				hours = m.tariffs[t].between(m.clock+from, m.clock+to)
-			}
-			m.charge(id, i, term.Price.Amount*gpus*hours/term.Price.hours())
+			m.chargeJob(id, i, term.Price.Amount*gpus*m.hours(t, from, to)/term.Price.hours())
 		}
 	}
+}
+
+// hours returns the hours between two instants, each at its price if the term has prices by the hour of the day.
+func (m *Meter) hours(term int32, from, to time.Duration) float64 {
+	if m.objective.Terms[term].Prices == nil {
+		return (to - from).Hours()
+	}
+	return m.tariffs[term].between(m.clock+from, m.clock+to)
 }
 
 // between returns what the time between two readings of a job's clock costs.
@@ -340,17 +338,19 @@ func (t *Term) between(runTime, from, to time.Duration) float64 {
 
 // at returns what a job costs by the time that its clock shows x.
 func (t *Term) at(runTime, x time.Duration) float64 {
-	x = max(x-t.Over, 0)
-	n := 0.0
-	if t.PerRunTime {
-		n = float64(x) / float64(max(runTime, t.Floor, time.Second))
-	} else {
-		n = float64(x) / float64(t.Price.Per)
-	}
+	n := float64(max(x-t.Over, 0)) / t.unit(runTime)
 	if t.Power != 1 {
 		n = math.Pow(n, t.Power)
 	}
 	return t.Price.Amount * n
+}
+
+// unit returns the time that a clock's price is for.
+func (t *Term) unit(runTime time.Duration) float64 {
+	if t.PerRunTime {
+		return float64(max(runTime, t.Floor, time.Second))
+	}
+	return float64(t.Price.Per)
 }
 
 // due returns when a job should have ended, cluster.Never if nothing says that.

@@ -31,7 +31,7 @@ func newTariff(prices map[int]float64) (t tariff) {
 // at returns the price at a time of day or later.
 func (t *tariff) at(clock time.Duration) float64 { return t.of[int(wrap(clock)/time.Hour)] }
 
-// until returns the sum of hours times price from midnight of the first day to the given time.
+// sum returns the sum of hours times price from midnight of the first day to the given time.
 func (t *tariff) sum(clock time.Duration) float64 {
 	days := (clock - wrap(clock)) / day
 	rest := wrap(clock)
