@@ -138,7 +138,6 @@ func (s *Settings) quantum(q *quantum) {
 		"own choice; the 4 of las by validation windows of Venus, Philly and their mix with restarts of 1 and 30 minutes")
 	s.Bool(&q.evict, "evict", "whether it also stops running jobs for one ahead of them that fits the cluster's totals, but finds"+
 		" no place on its servers", "own choice, by training windows of openb, Venus and Philly")
-	s.Float(&q.gain, "gain", -1, 1e6,
-		"a running job is stopped only for one that is ahead of it by more than so many restarts"+predicted,
+	s.Float(&q.gain, "gain", -1, 1e6, "a running job is stopped only for one ahead of it by more than so many restarts"+predicted,
 		"own choice; objectives that mind stops and lost work want hundreds")
 }

@@ -119,7 +119,7 @@ func (c *Cluster) Reset(seed uint64, first *TimeStep) error {
 	c.sim = episode
 	c.sim.Watch(c.score)
 	if c.cfg.Objective != nil {
-		c.meter = c.measure(&start)
+		c.meter = start.Meter(c.cfg.Objective, c.charged)
 	}
 	c.begin(first)
 	if err := c.advance(first); err != nil {
@@ -191,15 +191,6 @@ func (c *Cluster) advance(ts *TimeStep) error {
 		}
 		c.sim.Commit()
 	}
-}
-
-// measure returns the meter of an episode that has not begun.
-func (c *Cluster) measure(start *sim.Episode) *objectives.Meter {
-	return objectives.NewMeter(c.cfg.Objective, objectives.Options{
-		RunTime: func(id cluster.JobID) time.Duration { return start.Jobs[id].Work },
-		Spec:    func(id cluster.JobID) *cluster.JobSpec { return &start.Jobs[id].JobSpec },
-		Jobs:    len(start.Jobs), Warm: start.Config.Warm, Charged: c.charged,
-	})
 }
 
 // charged subtracts a cost from the rewards of the present time step.

@@ -32,11 +32,13 @@ type Share struct {
 	Cost float64 `json:"cost"`
 }
 
-// sizes are the classes of BySize: the GPUs that jobs ask for, up to each bound.
-var sizes = []struct {
+// size is a class of BySize: the GPUs that jobs ask for, up to most.
+type size struct {
 	most float64
 	name string
-}{{1, "1"}, {4, "2-4"}, {8, "5-8"}, {math.Inf(1), "9-"}}
+}
+
+var sizes = []size{{1, "1"}, {4, "2-4"}, {8, "5-8"}, {math.Inf(1), "9-"}}
 
 // giveObjective lets policies that ask for an objective decide by the plan's first.
 func (p *Plan) giveObjective() {
@@ -58,11 +60,7 @@ func watchCosts(s *sim.Sim, e *sim.Episode, all []*objectives.Objective) costs {
 	}
 	var c costs
 	for _, o := range all {
-		c = append(c, objectives.NewMeter(o, objectives.Options{
-			RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work },
-			Spec:    func(id cluster.JobID) *cluster.JobSpec { return &e.Jobs[id].JobSpec },
-			Jobs:    len(e.Jobs), Warm: e.Config.Warm,
-		}))
+		c = append(c, e.Meter(o, nil))
 	}
 	v := &s.State().View
 	s.Watch(func(from, to time.Duration) {
@@ -99,12 +97,7 @@ func (c costs) end(s *sim.Sim, e *sim.Episode) (all []Cost) {
 			spec := &e.Jobs[id].JobSpec
 			sum := 0.0
 			m.Job(cluster.JobID(id), func(_ int, x float64) { sum += x })
-			i := slices.IndexFunc(sizes, func(c struct {
-				most float64
-				name string
-			}) bool {
-				return spec.GPUs() <= c.most
-			})
+			i := slices.IndexFunc(sizes, func(c size) bool { return spec.GPUs() <= c.most })
 			bySize[i].Of = sizes[i].name
 			name := cmp.Or(spec.Tenant, spec.User, "-")
 			if byTenant[name] == nil {
@@ -131,15 +124,13 @@ func mostOf(all map[string]*Share) (list []Share) {
 		list = append(list, *s)
 	}
 	slices.SortFunc(list, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Cost, a.Cost), strings.Compare(a.Of, b.Of)) })
-	for len(list) > mostTenants {
-		last := list[len(list)-1]
-		list = list[:len(list)-1]
-		if other := &list[len(list)-1]; other.Of == "others" {
-			other.Jobs += last.Jobs
-			other.Cost += last.Cost
-		} else {
-			list = append(list[:len(list)-1], Share{Of: "others", Jobs: other.Jobs + last.Jobs, Cost: other.Cost + last.Cost})
+	if len(list) > mostTenants {
+		others := Share{Of: "others"}
+		for _, s := range list[mostTenants-1:] {
+			others.Jobs += s.Jobs
+			others.Cost += s.Cost
 		}
+		list = append(list[:mostTenants-1], others)
 	}
 	return list
 }

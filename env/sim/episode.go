@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/trace"
 )
@@ -26,6 +27,16 @@ func (e *Episode) New() (*Sim, error) {
 	}
 	s.state.SetClock(e.Clock)
 	return s, s.warmUp(e.Running)
+}
+
+// Meter returns a meter of what the episode costs by an objective, told the truth, before the episode begins. charged may be nil:
+// see objectives.Options.
+func (e *Episode) Meter(o *objectives.Objective, charged func(id cluster.JobID, cost float64)) *objectives.Meter {
+	return objectives.NewMeter(o, objectives.Options{
+		RunTime: func(id cluster.JobID) time.Duration { return e.Jobs[id].Work },
+		Spec:    func(id cluster.JobID) *cluster.JobSpec { return &e.Jobs[id].JobSpec },
+		Jobs:    len(e.Jobs), Warm: e.Config.Warm, Charged: charged,
+	})
 }
 
 // Tell lets schedulers know the true run times of the episode, the true speeds and models, or both, whatever was hidden. Use it

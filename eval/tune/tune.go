@@ -1,6 +1,6 @@
 // Package tune finds the rule, with its options, that costs least by an objective on a scenario. It plays all candidates on a
-// few windows of the training split, the better half on more, and so on (successive halving: Jamieson and Talwalkar, AISTATS
-// 2016), and the last few on the validation split as well. Test windows are played once, by the best.
+// few windows of the training split, the best third on more, and so on (successive halving: Jamieson and Talwalkar, AISTATS
+// 2016), and the last few on the validation split as well. Test windows are played once, by the best and by those beside it.
 //
 // The same tuning gives the same result, with any number of workers and interruptions.
 package tune
@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
 	if n := cfg.Source.Count(scenario.Validation); n > 0 && len(rules) > 1 {
-		if rules, err = t.step(ctx, rules, scenario.Validation, first(n), n, 1); err != nil {
+		if rules, err = t.step(ctx, rules, scenario.Validation, nil, n, 1); err != nil {
 			return nil, fmt.Errorf("tune: %w", err)
 		}
 	}
@@ -133,17 +133,18 @@ func (t *tuning) order(ctx context.Context, of int) ([]int, error) {
 		return nil, err
 	}
 	t.result.Episodes += len(results)
-	costs := map[int]float64{}
-	for i, r := range results { // in the order of the windows
-		costs[order[i]] = r.Costs[0].Total
+	var costly, free []int
+	for i := range results { // in the order of the windows
+		if results[i].Costs[0].Total > 0 {
+			costly = append(costly, order[i])
+		} else {
+			free = append(free, order[i])
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(map[bool]int{true: 0, false: 1}[costs[a] > 0], map[bool]int{true: 0, false: 1}[costs[b] > 0])
-	})
-	return order, nil
+	return append(costly, free...), nil
 }
 
-// step plays windows under rules and returns the rules that cost least over all windows so far.
+// step plays windows under rules, all of the split for nil, and returns the rules that cost least over all windows so far.
 func (t *tuning) step(
 	ctx context.Context, rules []policy.Policy, split scenario.Split, windows []int, of, keep int,
 ) ([]policy.Policy, error) {
@@ -175,17 +176,12 @@ func (t *tuning) step(
 
 // test plays the best rule and those beside it on the test windows.
 func (t *tuning) test(ctx context.Context, best policy.Policy) error {
-	n := t.Source.Count(scenario.Test)
-	if n == 0 {
+	if t.Source.Count(scenario.Test) == 0 {
 		return nil
 	}
 	policies := slices.DeleteFunc(slices.Clone(t.Beside), func(p policy.Policy) bool { return p.Name == best.Name })
-	if len(policies) == 0 {
-		policies = []policy.Policy{best}
-	} else {
-		policies = append(policies, best)
-	}
-	results, err := t.play(ctx, "test", policies, scenario.Test, first(n))
+	policies = append(policies, best)
+	results, err := t.play(ctx, "test", policies, scenario.Test, nil)
 	if err != nil {
 		return err
 	}
@@ -209,13 +205,4 @@ func (t *tuning) play(
 		plan.Journal = filepath.Join(t.Dir, name)
 	}
 	return t.Play(ctx, plan)
-}
-
-// first returns the numbers below n.
-func first(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
