@@ -52,7 +52,7 @@ func evaluate(ctx context.Context, a *app, opts *evalOptions) (*evaluated, error
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkOverlap(&plan); err != nil {
+	if err := CheckOverlap(&a.App, &plan); err != nil {
 		return nil, err
 	}
 	if err := opts.unfit(plan.Validate()); err != nil {
@@ -223,9 +223,9 @@ func (o *evalOptions) unfit(err error) error {
 	return unfit(err)
 }
 
-// checkOverlap returns an error if the plan evaluates a policy on jobs that it, or a network that it reads, was trained on. If
-// the plan allows that, or if the training jobs are not known, checkOverlap only reports it.
-func (a *app) checkOverlap(plan *eval.Plan) error {
+// CheckOverlap returns an error if the plan evaluates a policy on jobs that it, or a network that it reads, was trained on. If
+// the plan allows that, or if the training jobs are not known, CheckOverlap only reports it.
+func CheckOverlap(a *cmdline.App, plan *eval.Plan) error {
 	for i := range plan.Policies {
 		if p := &plan.Policies[i]; p.Trained() && len(p.Training.Seen) == 0 {
 			a.Say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)

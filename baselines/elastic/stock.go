@@ -10,7 +10,7 @@ type stock struct {
 	types   gpuTypes
 	whole   []int64 // free whole GPUs, by type
 	part    []int64 // free thousandths of GPUs that are partly used, by type
-	tenants allowance
+	tenants Allowance
 	kind    []int8 // by job index: the type of the GPUs that the job holds or is promised, or mixed, or untold
 }
 
@@ -25,7 +25,7 @@ func (k *stock) count(s *cluster.View, jobs []Job) {
 	if len(k.whole) == 0 {
 		k.types = newGPUTypes(s)
 		k.whole, k.part = make([]int64, k.types.count()), make([]int64, k.types.count())
-		k.tenants = allowance{}
+		k.tenants = Allowance{}
 	}
 	clear(k.whole)
 	clear(k.part)
@@ -63,7 +63,7 @@ func (k *stock) occupied(s *cluster.View, j *Job) int8 {
 		n := max(p[i].Workers-base, 0)
 		base -= p[i].Workers - n
 		k.put(p[i].Server, int64(p[i].GPUMilli), int64(n))
-		k.tenants.take(s, j.ID, -int64(n)*int64(p[i].GPUMilli))
+		k.tenants.Take(s, j.ID, -int64(n)*int64(p[i].GPUMilli))
 	}
 	if k.types.mixes(s.Spec(j.ID)) {
 		return mixed
@@ -81,7 +81,7 @@ func (k *stock) put(v cluster.ServerID, milli, n int64) {
 }
 
 // quota returns how many thousandths of GPUs the job's tenant may still take.
-func (k *stock) quota(s *cluster.View, j *Job) int64 { return max(k.tenants.left(s, j.ID), 0) }
+func (k *stock) quota(s *cluster.View, j *Job) int64 { return max(k.tenants.Left(s, j.ID), 0) }
 
 // milli returns the sum of all that is left, in thousandths of GPUs.
 func (k *stock) milli() (total int64) {
@@ -142,7 +142,7 @@ func (k *stock) admit(s *cluster.View, j *Job, index int32) bool {
 	if k.kind[index] == untold {
 		return false
 	}
-	k.tenants.take(s, j.ID, n*j.GPUMilli)
+	k.tenants.Take(s, j.ID, n*j.GPUMilli)
 	return true
 }
 
@@ -155,7 +155,7 @@ func (k *stock) extend(s *cluster.View, j *Job, index, n int32) int32 {
 	} else {
 		k.deduct(t, j.GPUMilli, int64(n))
 	}
-	k.tenants.take(s, j.ID, int64(n)*j.GPUMilli)
+	k.tenants.Take(s, j.ID, int64(n)*j.GPUMilli)
 	return n
 }
 

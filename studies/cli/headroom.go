@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/cli"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
@@ -241,7 +242,7 @@ func (o *headroomOptions) plan(a *cmdline.App, name string, given func(flag stri
 	if err := unfit(eval.CheckEstimates(played.Suites, played.Policies)); err != nil {
 		return p, err
 	}
-	return p, checkOverlap(a, &played)
+	return p, cli.CheckOverlap(a, &played)
 }
 
 // open opens the windows that the flags select.
@@ -268,24 +269,6 @@ func unfit(err error) error {
 		return cmdline.Fail(cmdline.CodeUsage, err)
 	}
 	return err
-}
-
-// checkOverlap returns an error if the plan plays a policy on jobs that it was trained on. If the plan allows that, or if the
-// training jobs are not known, checkOverlap only reports it.
-func checkOverlap(a *cmdline.App, plan *eval.Plan) error {
-	for i := range plan.Policies {
-		if p := &plan.Policies[i]; p.Trained() && len(p.Training.Seen) == 0 {
-			a.Say("policy %s does not say which jobs it was trained on: whether they are among these is not known", p.Name)
-		}
-	}
-	for _, shared := range plan.Overlaps() {
-		if !plan.Overlap {
-			return cmdline.Fail(cmdline.CodeMismatch,
-				fmt.Errorf("%w: take another split, or --allow-overlap to see how well it knows them", shared))
-		}
-		a.Say("%v", shared)
-	}
-	return nil
 }
 
 // spread returns some of n windows, evenly spaced, or nil for all windows.

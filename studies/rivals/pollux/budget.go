@@ -12,13 +12,13 @@ import (
 type budget struct {
 	state    *cluster.View
 	gpuMilli int64
-	tenants  allowance
+	tenants  elastic.Allowance
 }
 
 // newBudget counts what is left beside running jobs that are not in the parameter jobs. The running jobs in it count as if they
 // held nothing.
 func newBudget(s *cluster.View, jobs []elastic.Job) *budget {
-	b := &budget{state: s, gpuMilli: s.Total().GPUMilli, tenants: allowance{}}
+	b := &budget{state: s, gpuMilli: s.Total().GPUMilli, tenants: elastic.Allowance{}}
 	for _, id := range s.Running() {
 		b.gpuMilli -= s.Placement(id).GPUMilli()
 	}
@@ -32,12 +32,12 @@ func newBudget(s *cluster.View, jobs []elastic.Job) *budget {
 
 func (b *budget) add(id cluster.JobID, milli int64) {
 	b.gpuMilli += milli
-	b.tenants.take(b.state, id, -milli)
+	b.tenants.Take(b.state, id, -milli)
 }
 
 // fits returns how many more workers the job can get.
 func (b *budget) fits(j *elastic.Job) int32 {
-	left := min(b.gpuMilli, b.tenants.left(b.state, j.ID))
+	left := min(b.gpuMilli, b.tenants.Left(b.state, j.ID))
 	return int32(min(max(left, 0)/max(j.GPUMilli, 1), math.MaxInt32))
 }
 
@@ -64,22 +64,4 @@ func (b *budget) keep(jobs []elastic.Job) {
 			b.must(&jobs[i], jobs[i].Base)
 		}
 	}
-}
-
-// allowance is how much of each tenant's quota an allocation uses, in thousandths of GPUs.
-type allowance map[string]int64
-
-// take adds thousandths of GPUs to the use of the job's tenant; a negative number gives them back.
-func (a allowance) take(s *cluster.View, id cluster.JobID, milli int64) {
-	if s.Quota(id) >= 0 {
-		a[s.Spec(id).Tenant] += milli
-	}
-}
-
-// left returns how many thousandths of GPUs the job's tenant may still take, beyond what it holds.
-func (a allowance) left(s *cluster.View, id cluster.JobID) int64 {
-	if milli, limited := s.QuotaLeft(id); limited {
-		return milli - a[s.Spec(id).Tenant]
-	}
-	return math.MaxInt64 / 4
 }

@@ -60,7 +60,7 @@ func newSearch(p *pollux, s *cluster.View, left *budget, jobs []*elastic.Job) *s
 			if e.owner, known = owners[tenant]; !known {
 				e.owner = int32(len(g.quota))
 				owners[tenant] = e.owner
-				g.quota = append(g.quota, left.tenants.left(s, j.ID))
+				g.quota = append(g.quota, left.tenants.Left(s, j.ID))
 			}
 			g.quota[e.owner] += int64(j.Want) * e.milli
 		}
