@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/internal/must"
 )
 
 // TestObjectiveIsTheReward plays an episode under every objective of the library. The rewards must sum to minus the cost of the
@@ -19,10 +20,7 @@ import (
 func TestObjectiveIsTheReward(t *testing.T) {
 	for _, name := range objectives.Names() {
 		t.Run(name, func(t *testing.T) {
-			o, err := objectives.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(objectives.Open(name))(t)
 			e := small(t, func(c *env.Config) {
 				c.Objective, c.Sim.Cluster = o, cluster.Uniform(2, 2)
 				c.Sim.Restart = sim.Pause(time.Minute)
@@ -36,9 +34,7 @@ func TestObjectiveIsTheReward(t *testing.T) {
 				c.Reward = nil
 			})
 			var ts env.TimeStep
-			if err := e.Reset(1, &ts); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Reset(1, &ts))
 			sum := ts.Reward
 			for !ts.Over() {
 				joint := make([]game.Action, e.Spec().Agents)
@@ -47,9 +43,7 @@ func TestObjectiveIsTheReward(t *testing.T) {
 						joint[i] = k
 					}
 				}
-				if err := e.Step(joint, &ts); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, e.Step(joint, &ts))
 				sum += ts.Reward
 				own := 0.0
 				for _, x := range ts.Rewards {
@@ -59,10 +53,7 @@ func TestObjectiveIsTheReward(t *testing.T) {
 					t.Fatalf("agents are given %v in all, want %v", own, ts.Reward)
 				}
 			}
-			want, err := eval.Replay(e.Log(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(eval.Replay(e.Log(), o))(t)
 			if got := want.Total(); math.Abs(got+sum) > 1e-9*max(got, 1) || got == 0 && name != "deadlines" && name != "gangs" {
 				t.Errorf("rewards sum to %v, the log costs %v", sum, got)
 			}

@@ -268,3 +268,20 @@ func TestNumbersAreGroupedInThrees(t *testing.T) {
 		}
 	}
 }
+
+// TestCostsCompareBySums checks that the difference between costs is that of sums over windows, so that windows in which nothing
+// costs anything do not decide it, and that there is none from a baseline that costs nothing.
+func TestCostsCompareBySums(t *testing.T) {
+	cost := Quantity{Key: CostKey("test"), cost: 1}
+	m := compare(cost, []float64{0, 50, 0, 150}, []float64{0, 100, 0, 300}, false)
+	if d := m.Relative; d == nil || d.Mean != -50 || d.Lo != -50 || d.Hi != -50 || m.Wins != 2 || m.Ties != 2 {
+		t.Errorf("half of the cost: %+v, %+v", m, d)
+	}
+	m = compare(cost, []float64{10, 0, 400}, []float64{100, 0, 100}, false)
+	if d := m.Relative; d == nil || d.Mean != 105 || !(d.Lo < 0 && d.Hi > 105) {
+		t.Errorf("one window decides: %+v", d)
+	}
+	if d := compare(cost, []float64{1, 2}, []float64{0, 0}, false).Relative; d != nil {
+		t.Errorf("from nothing: %+v, want no difference", d)
+	}
+}

@@ -16,16 +16,14 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
 // read returns the objective with the given terms.
 func read(t rapid.TB, terms ...string) *objectives.Objective {
 	t.Helper()
-	o, err := objectives.Read(strings.NewReader("name: test\nterms:\n  - " + strings.Join(terms, "\n  - ")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(objectives.Read(strings.NewReader("name: test\nterms:\n  - " + strings.Join(terms, "\n  - "))))(t)
 	return o
 }
 
@@ -136,10 +134,7 @@ func TestMonotoneInPrice(t *testing.T) {
 // twice at an instant.
 func TestRandomEpisodesEnd(t *testing.T) {
 	for _, name := range objectives.Names() {
-		o, err := objectives.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(objectives.Open(name))(t)
 		t.Run(name, func(t *testing.T) {
 			simtest.Many(t, 30, func(t *rapid.T) {
 				e := simtest.Draw(t)
@@ -166,15 +161,9 @@ func TestRandomEpisodesEnd(t *testing.T) {
 func BenchmarkDecision(b *testing.B) {
 	for _, name := range []string{"completion", "small-first", "deadlines", "fair"} {
 		b.Run(name, func(b *testing.B) {
-			o, err := objectives.Open(name)
-			if err != nil {
-				b.Fatal(err)
-			}
+			o := must.Get(objectives.Open(name))(b)
 			const jobs = 5000
-			s, err := cluster.NewState(cluster.Uniform(1000, 8), jobs)
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := must.Get(cluster.NewState(cluster.Uniform(1000, 8), jobs))(b)
 			for i := range jobs {
 				work := time.Duration(1+(i*7919)%5000) * time.Minute
 				s.Submit(cluster.JobID(i), &cluster.JobSpec{
@@ -183,14 +172,10 @@ func BenchmarkDecision(b *testing.B) {
 				})
 			}
 			p := index.New("index", o, index.Defaults(), &placement.BestFit{})
-			if err := p.Reset(1); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, p.Reset(1))
 			decide := func() {
 				tx := s.Begin(nil)
-				if err := p.Schedule(tx); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, p.Schedule(tx))
 				tx.End()
 			}
 			decide()

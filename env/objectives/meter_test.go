@@ -13,6 +13,7 @@ import (
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/sim/simtest"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -34,9 +35,7 @@ func TestMeterAgreesWithTheLog(t *testing.T) {
 			ref.watch(&s.State().View, from, to)
 			m.Pass(&s.State().View, from, to)
 		})
-		if err := s.Run(context.Background(), &simtest.Chaos{}, rapid.Uint64().Draw(t, "seed")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Run(context.Background(), &simtest.Chaos{}, rapid.Uint64().Draw(t, "seed")))
 		ref.losses(&s.State().View, s.State().Now())
 		m.Catch(&s.State().View)
 		want := ref.costs(o, s.Log())
@@ -410,15 +409,11 @@ func TestCatch(t *testing.T) {
 		v := &s.State().View
 		s.Watch(func(from, to time.Duration) { whole.Pass(v, from, to) })
 		var c simtest.Chaos
-		if err := c.Reset(rapid.Uint64().Draw(t, "seed")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Reset(rapid.Uint64().Draw(t, "seed")))
 		parts.Catch(v)
 		for tx, ok := s.Next(); ok; tx, ok = s.Next() {
 			parts.Catch(v)
-			if err := c.Schedule(tx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Schedule(tx))
 			s.Commit()
 			parts.Catch(v)
 			if rapid.IntRange(0, 4).Draw(t, "copied") == 0 {
@@ -466,9 +461,7 @@ func TestCostIsWhatIsCharged(t *testing.T) {
 				tx.WakeAt(wait)
 			}
 			if tx.Now() == wait {
-				if err := tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: job.Request}}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, tx.Place(0, cluster.Placement{{Server: 0, Workers: 2, Amount: job.Request}}))
 			}
 			s.Commit()
 			m.Catch(v)
@@ -494,10 +487,7 @@ func TestRate(t *testing.T) {
 		spec := &cluster.JobSpec{
 			Name: "a", Workers: 1, Request: cluster.Amount{GPUMilli: cluster.WholeGPU}, Deadline: time.Hour,
 		}
-		s, err := cluster.NewState(cluster.Uniform(1, 2), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(cluster.NewState(cluster.Uniform(1, 2), 1))(t)
 		s.Submit(0, spec)
 		m := objectives.NewMeter(o, objectives.Options{RunTime: func(cluster.JobID) time.Duration { return left }})
 		m.Catch(&s.View)

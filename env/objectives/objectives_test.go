@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/internal/must"
 	library "github.com/clustergym/clustergym/objectives"
 )
 
@@ -82,9 +83,7 @@ func TestSchema(t *testing.T) {
 		Properties map[string]json.RawMessage
 	}
 	parse := func(text []byte) (o object) {
-		if err := json.Unmarshal(text, &o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &o))
 		return o
 	}
 	same := func(what string, o object, keys []string) {
@@ -96,9 +95,7 @@ func TestSchema(t *testing.T) {
 	whole := parse(Schema())
 	same("file", whole, keysOf(&file{}))
 	var list struct{ Items json.RawMessage }
-	if err := json.Unmarshal(whole.Properties["terms"], &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(whole.Properties["terms"], &list))
 	term := parse(list.Items)
 	same("term", term, keysOf(&termFile{}))
 	same("jobs", parse(term.Properties["jobs"]), keysOf(&jobsFile{}))

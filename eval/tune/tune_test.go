@@ -11,6 +11,7 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/eval/tune"
+	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 )
 
@@ -31,25 +32,13 @@ func TestNamesAreOfRules(t *testing.T) {
 // tuned tunes a few rules on the small scenario, with a journal in dir.
 func tuned(t *testing.T, objective, dir string, stop int) (*tune.Result, error) {
 	t.Helper()
-	o, err := objectives.Open(objective)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := scenario.Load("embedded-small-v1", "workload.jobs=6000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := s.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(objectives.Open(objective))(t)
+	s := must.Get(scenario.Load("embedded-small-v1", "workload.jobs=6000"))(t)
+	src := must.Get(s.Open())(t)
 	from := policy.Finder{Table: all.Table()}
 	load := func(names ...string) (list []policy.Policy) {
 		for _, name := range names {
-			p, err := from.Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(from.Load(name))(t)
 			list = append(list, *p)
 		}
 		return list
@@ -73,10 +62,7 @@ func tuned(t *testing.T, objective, dir string, stop int) (*tune.Result, error) 
 // TestTune checks that the best rule is the one that a sweep over all windows finds, and that an interrupted tuning goes on to
 // the same result.
 func TestTune(t *testing.T) {
-	whole, err := tuned(t, "small-first", t.TempDir(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(tuned(t, "small-first", t.TempDir(), 0))(t)
 	if whole.Best != "index" || len(whole.Steps) < 2 || len(whole.Test.Policies) != 2 {
 		t.Fatalf("best %s after %+v", whole.Best, whole.Steps)
 	}
@@ -89,10 +75,7 @@ func TestTune(t *testing.T) {
 	if _, err := tuned(t, "small-first", dir, 2); err == nil {
 		t.Fatal("an interrupted tuning ended without an error")
 	}
-	again, err := tuned(t, "small-first", dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(tuned(t, "small-first", dir, 0))(t)
 	if !reflect.DeepEqual(again, whole) {
 		t.Errorf("resumed\n%+v\nwhole\n%+v", again, whole)
 	}
