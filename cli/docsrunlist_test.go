@@ -86,6 +86,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"examples/README.md", "go run", "", "the tests of the examples run the four programs: make test"},
 	{"studies/demand.md", "", "", "it needs traces: TestDemandFitAndCompare"},
 	{"studies/headroom.md", "", "", "it takes minutes and needs traces: TestHeadroomSaysWhatIsLeft"},
+	{"studies/rivals.md", "", "", "it runs a program of the studies: TestPoliciesFinish plays the policies"},
 	{"studies/training-runs.md", "", "", "it shows runs of its own: TestCompareShowsRuns, TestSweepTellsWhatToDo"},
 	{"studies/README.md", "", "", "make test runs the tests of the studies; make studies builds them"},
 }
