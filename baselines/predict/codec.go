@@ -9,7 +9,7 @@ import (
 )
 
 // codec writes to b, or reads from it: each of its methods does either, so that both follow the same description of the format.
-// After the first error it reads zero values.
+// After the first error it reads zero values. Writing changes nothing, so that several may write one predictor.
 type codec struct {
 	b     []byte
 	reads bool
@@ -82,22 +82,27 @@ func (c *codec) text(what string, s *string) {
 
 func (c *codec) int64(what string, x *int64, from, to int64) {
 	u := uint64(*x)
-	c.uint64(&u)
-	if *x = int64(u); c.reads && c.err == nil && (*x < from || *x > to) {
+	if c.uint64(&u); !c.reads {
+		return
+	}
+	if *x = int64(u); c.err == nil && (*x < from || *x > to) {
 		c.fail("%s %d, want %d to %d", what, *x, from, to)
 	}
 }
 
 func (c *codec) int(what string, x *int, from, to int64) {
 	y := int64(*x)
-	c.int64(what, &y, from, to)
-	*x = int(y)
+	if c.int64(what, &y, from, to); c.reads {
+		*x = int(y)
+	}
 }
 
 func (c *codec) float(what string, x *float64, from, to float64) {
 	u := math.Float64bits(*x)
-	c.uint64(&u)
-	if *x = math.Float64frombits(u); c.reads && c.err == nil && !(*x >= from && *x <= to) {
+	if c.uint64(&u); !c.reads {
+		return
+	}
+	if *x = math.Float64frombits(u); c.err == nil && !(*x >= from && *x <= to) {
 		c.fail("%s %v, want %v to %v", what, *x, from, to)
 	}
 }

@@ -150,7 +150,9 @@ func (c *codec) forest(f *ForestConfig, s *forestState) {
 		median = 1
 	}
 	c.int("setting", &median, 0, 1)
-	f.Forest.Median = median == 1
+	if c.reads {
+		f.Forest.Median = median == 1
+	}
 	c.float("decay", &f.Decay, 0, 1)
 	if err := f.validate(); c.reads && err != nil {
 		c.fail("%w", err)
@@ -200,8 +202,11 @@ func (c *codec) observations(s *forestState, most int) {
 		u := math.Float32bits(s.rows[i])
 		c.uint32(&u)
 		x := math.Float32frombits(u)
-		if s.rows[i] = x; math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 			c.fail("feature %v, want a finite number", x)
+		}
+		if c.reads {
+			s.rows[i] = x
 		}
 	}
 }
