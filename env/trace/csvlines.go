@@ -62,7 +62,7 @@ func cutQuoted(line string) (field, rest string, err error) {
 		i := strings.IndexByte(s, '"')
 		if i < 0 {
 			return "", "", fmt.Errorf("quote of %s is not closed on its line: fields with line breaks are not read",
-				names.Escape(shorten(line)))
+				shown(line))
 		}
 		b.WriteString(s[:i])
 		if !strings.HasPrefix(s[i+1:], `"`) {
@@ -81,3 +81,6 @@ func shorten(s string) string {
 	}
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
+
+// shown shortens s and makes it safe to show, for messages that do not quote it.
+func shown(s string) string { return names.Escape(shorten(s)) }

@@ -102,7 +102,7 @@ func (r *Reader) whenPAI(row *row, j *Job) verdict {
 	case isMissing(row.get("end_time")):
 		return hasNoEnd
 	case known && r.clocks["submit_time"].form != r.clocks["start_time"].form:
-		row.bad("submit_time", row.get("submit_time"), "the form of start_time "+shorten(row.get("start_time")))
+		row.bad("submit_time", row.get("submit_time"), "the form of start_time "+shown(row.get("start_time")))
 	case !known || submit > start:
 		known, submit = false, start
 	}

@@ -101,7 +101,7 @@ func NewReader(src io.Reader, name string, opt Options) (*Reader, error) {
 		if len(names) == 1 {
 			are = "1 column is"
 		}
-		r.note(fmt.Sprintf("%s not read: %s", are, shorten(strings.Trim(list, ","))), 0)
+		r.note(fmt.Sprintf("%s not read: %s", are, shown(strings.Trim(list, ","))), 0)
 	}
 	if l.id != "" {
 		r.seen = map[string]uint64{}

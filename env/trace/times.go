@@ -162,12 +162,12 @@ func (r *Reader) span(row *row, start, end string) (d time.Duration, known bool)
 		return 0, false
 	}
 	if a, b := r.clocks[start], r.clocks[end]; a.form != b.form {
-		row.bad(end, row.get(end), fmt.Sprintf("the form of the start %s: this is %v, and the start is %v", shorten(row.get(start)),
+		row.bad(end, row.get(end), fmt.Sprintf("the form of the start %s: this is %v, and the start is %v", shown(row.get(start)),
 			b.form, a.form))
 		return 0, false
 	}
 	if to < from {
-		row.bad(end, row.get(end), "no earlier than the start "+shorten(row.get(start)))
+		row.bad(end, row.get(end), "no earlier than the start "+shown(row.get(start)))
 		return 0, false
 	}
 	return to - from, true
