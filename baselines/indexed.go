@@ -13,9 +13,10 @@ func indexed() Baseline {
 	return Baseline{
 		"index", "by an objective: what a delay costs per GPU-hour of work left; stops jobs where that saves more than it costs",
 		"The job goes first whose delay costs most, by the objective, for each GPU-hour that it still needs. A running job is stopped" +
-			" only if that saves `stops` times what it costs. Where power has a tariff, a job waits for a cheaper hour if that pays.",
+			" only if that saves `stops` times what it costs, and GPUs are held for the first job that finds no room if that saves" +
+			" `holds` times what it costs. Where power has a tariff, a job waits for a cheaper hour if that pays.",
 		"generalised c-mu rule (van Mieghem, 1995; Mandelbaum and Stolyar, 2004), with deadlines apparent tardiness cost" +
-			" (Vepsalainen and Morton, 1987); when jobs are stopped or wait for a cheaper hour is an own choice",
+			" (Vepsalainen and Morton, 1987); when jobs are stopped, GPUs held or cheaper hours awaited is an own choice",
 		"estimates, or what +know predicts; the objective of the evaluation, or completion",
 		declareIndex,
 	}
@@ -35,6 +36,8 @@ func declareIndex(s *Settings) maker {
 	s.Float(&opts.Ahead, "ahead", 0, 1000, "how far ahead costs are looked at, in mean run times of the jobs that wait",
 		"own choice; Vepsalainen and Morton find 1.5 to 4.5 good")
 	s.Float(&opts.Stops, "stops", 0, 1000, "how many times what it costs a stop has to save; 0 never stops a job", "own choice")
+	s.Float(&opts.Holds, "holds", 0, 1000, "how many times what it costs it must save to hold GPUs for the first job that finds no"+
+		" room; 0 never holds any", "own choice, by validation windows of Venus and of the generator's workload")
 	placer := s.Placer("compact")
 	s.Needs.Objective = true
 	return func(name string) cluster.Scheduler {

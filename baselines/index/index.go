@@ -3,8 +3,8 @@
 //
 // The order is the generalised cµ rule (van Mieghem, Annals of Applied Probability 1995; Mandelbaum and Stolyar, Operations
 // Research 2004), whose marginal costs are looked at a little ahead, so that with deadlines it is the apparent tardiness cost
-// rule (Vepsalainen and Morton, Management Science 1987). Own choices are what it does about GPUs: when jobs are stopped, and
-// that a job waits for a cheaper hour.
+// rule (Vepsalainen and Morton, Management Science 1987). Own choices are what it does about GPUs: when jobs are stopped, when
+// GPUs are held for a job that finds no room, and that a job waits for a cheaper hour.
 package index
 
 import (
@@ -23,10 +23,12 @@ type Options struct {
 	Ahead float64
 	// Stops is how many times what a stop costs it has to save; 0 never stops a job.
 	Stops float64
+	// Holds is how many times what it costs to hold GPUs for a job that has found no room it has to save; 0 never holds any.
+	Holds float64
 }
 
 // Defaults returns the settings of the rule as it comes.
-func Defaults() Options { return Options{Ahead: 2, Stops: 2} }
+func Defaults() Options { return Options{Ahead: 2, Stops: 2, Holds: 0.1} }
 
 // Scheduler is the rule. It needs estimates of run times, told or believed; a job of which nothing is known counts as having half
 // of its work behind it.
@@ -43,6 +45,11 @@ type Scheduler struct {
 	waiting []live
 	refused map[placement.Kind]bool
 	stop    stopper
+	room    room
+	looked  bool    // whether room shows the present state
+	claimed float64 // GPUs that jobs before in the order wait for
+	held    *live   // the first job that has found no room and whose delay costs
+	needs   float64 // GPUs that it and the jobs before it wait for
 }
 
 // live is a job that waits, with what the rule computes of it.
@@ -50,9 +57,13 @@ type live struct {
 	id     cluster.JobID
 	left   time.Duration // how long it still has to run
 	gpus   float64       // that it asks for
+	worker float64       // of them, by each worker
+	wait   time.Duration // until it and all that are ahead of it have room, if it has found none and nobody is stopped
 	rate   float64       // what an hour of delay costs
 	index  float64       // rate / (gpus x left)
 	submit time.Duration
+	rates  float64 // of this job and all before it in the order; likewise work, in GPU-hours
+	work   float64
 }
 
 // New returns the rule for an objective.
@@ -81,13 +92,13 @@ const leastKnown = 10 * time.Minute
 
 // left returns how long a job still has to run, at its speed if it runs.
 func left(v *cluster.View, id cluster.JobID) time.Duration {
-	d, known := v.Remaining(id)
 	switch {
-	case !known:
+	case !v.Knows(id):
 		return max(v.Age(id), leastKnown)
 	case v.Phase(id) == cluster.Running:
-		d = v.ExpectedFinish(id) - v.Now()
+		return max(v.ExpectedFinish(id)-v.Now(), time.Second)
 	}
+	d, _ := v.Remaining(id)
 	return max(d, time.Second)
 }
 
@@ -120,7 +131,10 @@ func (s *Scheduler) look(tx *cluster.Txn) {
 	for _, id := range v.Pending() {
 		d := left(v, id)
 		sum += min(d, 30*24*time.Hour)
-		s.waiting = append(s.waiting, live{id: id, left: d, gpus: v.Spec(id).GPUs(), submit: v.Spec(id).Submit})
+		spec := v.Spec(id)
+		s.waiting = append(s.waiting, live{
+			id: id, left: d, gpus: spec.GPUs(), worker: float64(spec.Request.GPUMilli) / cluster.WholeGPU, submit: spec.Submit,
+		})
 	}
 	if len(s.waiting) == 0 {
 		return
@@ -137,6 +151,13 @@ func (s *Scheduler) look(tx *cluster.Txn) {
 		tx.WakeAt(wake)
 	}
 	slices.SortFunc(s.waiting, compare)
+	rates, work := 0.0, 0.0
+	for i := range s.waiting {
+		j := &s.waiting[i]
+		rates += j.rate
+		work += j.gpus * j.left.Hours()
+		j.rates, j.work = rates, work
+	}
 	s.stop.begin(s)
 }
 
@@ -146,9 +167,10 @@ func compare(a, b live) int {
 		cmp.Compare(a.submit, b.submit), cmp.Compare(a.id, b.id))
 }
 
-// serve starts jobs in their order, and stops others for them where that pays.
+// serve starts jobs in their order, and stops others or holds GPUs for them where that pays.
 func (s *Scheduler) serve(tx *cluster.Txn) error {
 	clear(s.refused)
+	s.looked, s.claimed, s.held = false, 0, nil
 	for i := range s.waiting {
 		j := &s.waiting[i]
 		if s.cheaperLater(tx, j) {
@@ -156,21 +178,38 @@ func (s *Scheduler) serve(tx *cluster.Txn) error {
 		}
 		kind := s.place.Kind(s.view, j.id)
 		if !s.refused[kind] {
+			if s.held != nil {
+				s.see()
+			}
+			mark := tx.Mark()
 			started, err := s.place.Place(tx, j.id)
 			if err != nil {
 				return err
 			}
 			if started {
+				if s.delays(j) {
+					tx.Rollback(mark)
+				}
 				continue
 			}
 			s.refused[kind] = true
 		}
+		if j.rate <= 0 {
+			continue
+		}
+		s.claimed += j.gpus
+		s.see()
+		j.wait = s.room.wait(j.worker, s.claimed)
 		stopped, err := s.stop.try(tx, j)
 		if err != nil {
 			return err
 		}
 		if stopped {
+			s.claimed -= j.gpus
+			s.looked = false
 			clear(s.refused) // GPUs may be left over
+		} else if s.held == nil {
+			s.held, s.needs = j, s.claimed
 		}
 	}
 	return nil
@@ -193,50 +232,4 @@ func (s *Scheduler) cheaperLater(tx *cluster.Txn, j *live) bool {
 		}
 	}
 	return false
-}
-
-// restarts learns from what it sees how long restarts take and how much of its work a job loses that is stopped.
-type restarts struct {
-	pause time.Duration                   // the longest seen
-	lost  float64                         // the mean fraction of its work that a stopped job lost
-	stops float64                         // over so many stops
-	begun map[cluster.JobID]time.Duration // jobs that were started, whose restart has not been seen
-	was   map[cluster.JobID]float64       // what jobs had lost before they were stopped
-}
-
-// least returns how long a job runs at least before it is stopped: four restarts, and twice as long after each stop, so that jobs
-// cannot stop each other for ever, whatever is believed of them.
-func (r *restarts) least(v *cluster.View, id cluster.JobID) time.Duration {
-	stops, _, _ := v.Changes(id)
-	return max(4*r.pause, time.Minute) << min(stops, 16)
-}
-
-// see learns from the jobs that were started or stopped before.
-func (r *restarts) see(v *cluster.View) {
-	for id, at := range r.begun {
-		if v.Phase(id) == cluster.Running {
-			r.pause = max(r.pause, v.Since(id)-at)
-		}
-	}
-	clear(r.begun)
-	for id, was := range r.was {
-		r.stops++
-		r.lost += (min(v.Lost(id)-was, 1) - r.lost) / r.stops
-	}
-	clear(r.was)
-}
-
-// note remembers what the transaction started and stopped.
-func (r *restarts) note(tx *cluster.Txn) {
-	if r.begun == nil {
-		r.begun, r.was = map[cluster.JobID]time.Duration{}, map[cluster.JobID]float64{}
-	}
-	for _, o := range tx.Ops() {
-		switch o.Kind {
-		case cluster.OpPlace:
-			r.begun[o.Job] = tx.Now()
-		case cluster.OpPreempt:
-			r.was[o.Job] = tx.View().Lost(o.Job)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sort"
 	"time"
@@ -12,14 +13,14 @@ import (
 // stopper finds running jobs whose stop lets a waiting one start and costs less than that saves.
 type stopper struct {
 	s       *Scheduler
-	looked  bool    // at the running jobs, which only the first waiting job for which it may pay needs
-	claimed float64 // GPUs that jobs before in the order wait for
+	looked  bool // at the running jobs, which only the first waiting job for which it may pay needs
 	failed  []failed
+	total   float64 // GPUs of the cluster
 	running []runner
 	at      []int32 // by JobID: 1 + index into running
-	ends    []end
 	victims []victim
 	best    []victim
+	empty   []emptied
 }
 
 // runner is a running job and what its stop costs: at once, and for each hour that it then waits.
@@ -28,12 +29,8 @@ type runner struct {
 	left       time.Duration
 	gpus       float64
 	once, hour float64
-}
-
-// end is when jobs have ended that hold so many GPUs, together with those that are free.
-type end struct {
-	left time.Duration
-	gpus float64
+	index      float64 // as of a waiting job
+	spare      float64 // what it saves all that wait and have a higher index if it goes behind them, see stopper.spare
 }
 
 // failed is a waiting job for which no stop paid.
@@ -49,17 +46,20 @@ type victim struct {
 	frees float64 // GPUs, on the server that is looked at or everywhere
 }
 
-func (p *stopper) begin(s *Scheduler) { p.s, p.looked, p.claimed, p.failed = s, false, 0, p.failed[:0] }
+func (p *stopper) begin(s *Scheduler) { p.s, p.looked, p.failed = s, false, p.failed[:0] }
 
-// look computes what a stop of each running job costs, and when GPUs become free without stops.
+// look computes what a stop of each running job costs.
 func (p *stopper) look() {
 	s, v := p.s, p.s.view
-	p.looked, p.running, p.ends = true, p.running[:0], p.ends[:0]
+	p.looked, p.running = true, p.running[:0]
 	p.at = slices.Grow(p.at[:0], v.Jobs())[:v.Jobs()]
 	clear(p.at)
+	p.total = 0
+	for i := range v.Servers() {
+		p.total += float64(v.Working(cluster.ServerID(i)))
+	}
 	for _, id := range v.Running() {
 		r := runner{id: id, left: left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU}
-		p.ends = append(p.ends, end{r.left, r.gpus})
 		if v.Now() < v.Since(id)+s.restart.least(v, id) {
 			continue // it has just been started
 		}
@@ -69,24 +69,11 @@ func (p *stopper) look() {
 			r.once += s.meter.Cost(v, id, 0, again, r.gpus) - s.meter.Cost(v, id, 0, r.left, r.gpus)
 		}
 		r.hour = s.meter.Rate(v, id, again, s.ahead, r.gpus)
+		r.index = r.hour / (r.gpus * again.Hours())
+		r.spare = p.spare(&r)
 		p.running = append(p.running, r)
 		p.at[id] = int32(len(p.running))
 	}
-	slices.SortFunc(p.ends, func(a, b end) int { return cmp.Compare(a.left, b.left) })
-	sum := float64(v.FreeTotal())
-	for i := range p.ends {
-		sum += p.ends[i].gpus
-		p.ends[i].gpus = sum
-	}
-}
-
-// wait returns when so many GPUs will be free if nobody is stopped, by the cluster's totals, counted from now.
-func (p *stopper) wait(gpus float64) time.Duration {
-	i := sort.Search(len(p.ends), func(i int) bool { return p.ends[i].gpus >= gpus })
-	if i == len(p.ends) {
-		return most
-	}
-	return p.ends[i].left
 }
 
 // try starts a job that has found no room in the place of others, if that pays. Otherwise it changes nothing.
@@ -98,33 +85,36 @@ func (p *stopper) try(tx *cluster.Txn, j *live) (started bool, err error) {
 	if !p.looked {
 		p.look()
 	}
-	waits := p.wait(p.claimed + j.gpus)
-	gain := s.meter.Cost(s.view, j.id, waits, j.left, j.gpus) - s.meter.Cost(s.view, j.id, 0, j.left, j.gpus)
-	p.claimed += j.gpus
-	if gain <= 0 || slices.ContainsFunc(p.failed, func(f failed) bool { return f.gpus <= j.gpus && f.gain >= gain }) {
+	gain := s.saves(j, 0, j.wait) + s.meter.Idle()*min(j.gpus, float64(s.view.FreeTotal()))*min(j.wait, j.left).Hours()
+	if slices.ContainsFunc(p.failed, func(f failed) bool { return f.gpus <= j.gpus && f.gain >= gain }) {
 		return false, nil
 	}
-	p.best = p.best[:0]
-	limit := gain / s.options.Stops
-	if p.onOneServer(j, limit); len(p.best) == 0 {
-		p.anywhere(j, limit)
+	limit := max(gain, 0) / s.options.Stops
+	for _, find := range [...]func(*live, float64){p.onOneServer, p.onServers, p.anywhere} {
+		p.best = p.best[:0]
+		if find(j, limit); len(p.best) == 0 {
+			continue
+		}
+		if started, err = p.replace(tx, j); err != nil || started {
+			return started, err
+		}
 	}
-	if len(p.best) == 0 {
-		p.failed = append(p.failed, failed{j.gpus, gain})
-		return false, nil
-	}
+	p.failed = append(p.failed, failed{j.gpus, gain})
+	return false, nil
+}
+
+// replace stops the best victims and starts the job, or changes nothing if it finds no room then.
+func (p *stopper) replace(tx *cluster.Txn, j *live) (started bool, err error) {
 	mark := tx.Mark()
 	for _, v := range p.best {
 		if err := tx.Preempt(v.id); err != nil {
 			return false, err
 		}
 	}
-	if started, err = s.place.Place(tx, j.id); err != nil || !started {
+	if started, err = p.s.place.Place(tx, j.id); err != nil || !started {
 		tx.Rollback(mark)
-		p.failed = append(p.failed, failed{j.gpus, gain})
 		return false, err
 	}
-	p.claimed -= j.gpus
 	for _, v := range p.best {
 		p.at[v.id] = 0
 	}
@@ -133,28 +123,89 @@ func (p *stopper) try(tx *cluster.Txn, j *live) (started bool, err error) {
 
 // onOneServer looks for the cheapest stops on one server, for a job that one server can take, and puts them into best.
 func (p *stopper) onOneServer(j *live, limit float64) {
-	v := p.s.view
-	spec := v.Spec(j.id)
-	if j.gpus > float64(v.MostGPUs()) {
+	if j.gpus > float64(p.s.view.MostGPUs()) {
 		return
 	}
-	for i := range v.Servers() {
-		id := cluster.ServerID(i)
-		allowed := spec.Allows(v.Server(id).GPUType) && (spec.Where == nil || spec.Where.Has(id))
-		if !allowed || !v.Open(id) || float64(v.Working(id)) < j.gpus {
+	for id := range p.allowed(j) {
+		if float64(p.s.view.Working(id)) < j.gpus {
 			continue
 		}
-		p.victims = p.victims[:0]
-		for _, r := range v.Residents(id) {
-			if x := p.at[r]; x > 0 {
-				if cost := p.running[x-1].cost(j); cost < limit {
-					p.victims = append(p.victims, victim{r, cost, float64(len(v.GPUsOn(r, id)))})
-				}
-			}
-		}
-		if cost, ok := p.cheapest(j.gpus-float64(v.FreeGPUs(id)), limit); ok {
+		p.residents(j, id, limit)
+		if cost, ok := p.cheapest(j.gpus-float64(p.s.view.FreeGPUs(id)), limit); ok {
 			limit = cost
 			p.best = append(p.best[:0], p.victims...)
+		}
+	}
+}
+
+// emptied is a server all of whose victims are stopped.
+type emptied struct {
+	id      cluster.ServerID
+	cost    float64
+	workers int // that find room more
+}
+
+// onServers looks for the servers that are cheapest to empty, for each worker of the job that then finds room.
+func (p *stopper) onServers(j *live, limit float64) {
+	p.empty = p.empty[:0]
+	need := int(p.s.view.Spec(j.id).Workers)
+	for id := range p.allowed(j) {
+		free := float64(p.s.view.FreeGPUs(id))
+		fit := int(free/j.worker + rounding)
+		need -= fit
+		p.residents(j, id, limit)
+		e := emptied{id: id}
+		for _, v := range p.victims {
+			free += v.frees
+			e.cost += v.cost
+		}
+		if e.workers = int(free/j.worker+rounding) - fit; e.workers > 0 {
+			p.empty = append(p.empty, e)
+		}
+	}
+	slices.SortFunc(p.empty, func(a, b emptied) int {
+		return cmp.Or(cmp.Compare(a.cost/float64(a.workers), b.cost/float64(b.workers)), cmp.Compare(a.id, b.id))
+	})
+	cost := 0.0
+	for _, e := range p.empty {
+		if need <= 0 {
+			break
+		}
+		need -= e.workers
+		p.residents(j, e.id, limit)
+		for _, v := range p.victims {
+			if !slices.ContainsFunc(p.best, func(b victim) bool { return b.id == v.id }) {
+				p.best = append(p.best, v)
+				cost += v.cost
+			}
+		}
+	}
+	if need > 0 || cost >= limit {
+		p.best = p.best[:0]
+	}
+}
+
+// allowed yields the servers that a job may use.
+func (p *stopper) allowed(j *live) iter.Seq[cluster.ServerID] {
+	v, spec := p.s.view, p.s.view.Spec(j.id)
+	return func(yield func(cluster.ServerID) bool) {
+		for i := range v.Servers() {
+			id := cluster.ServerID(i)
+			if spec.Allows(v.Server(id).GPUType) && (spec.Where == nil || spec.Where.Has(id)) && v.Open(id) && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// residents puts the jobs of a server that may be stopped for less than the limit into victims.
+func (p *stopper) residents(j *live, id cluster.ServerID, limit float64) {
+	p.victims = p.victims[:0]
+	for _, r := range p.s.view.Residents(id) {
+		if x := p.at[r]; x > 0 {
+			if cost := p.running[x-1].cost(j, p.s.options.Stops); cost < limit {
+				p.victims = append(p.victims, victim{r, cost, float64(len(p.s.view.GPUsOn(r, id)))})
+			}
 		}
 	}
 }
@@ -164,7 +215,7 @@ func (p *stopper) anywhere(j *live, limit float64) {
 	p.victims = p.victims[:0]
 	for i := range p.running {
 		r := &p.running[i]
-		if cost := r.cost(j); p.at[r.id] > 0 && cost < limit {
+		if cost := r.cost(j, p.s.options.Stops); p.at[r.id] > 0 && cost < limit {
 			p.victims = append(p.victims, victim{r.id, cost, r.gpus})
 		}
 	}
@@ -173,8 +224,27 @@ func (p *stopper) anywhere(j *live, limit float64) {
 	}
 }
 
-// cost returns what it costs to stop the job for as long as the other one runs.
-func (r *runner) cost(j *live) float64 { return r.once + r.hour*j.left.Hours() }
+// spare returns what it saves if the job goes behind all that wait and have a higher index. The cluster counts as one machine:
+// these jobs are done earlier by the work that the job has left, and it is done later by theirs. A waiting job's own gain says
+// too little where GPUs become free often: it then leaves these to the next in the queue.
+func (p *stopper) spare(r *runner) (saved float64) {
+	waiting := p.s.waiting
+	n := sort.Search(len(waiting), func(i int) bool { return waiting[i].index <= r.index })
+	if n == 0 {
+		return 0
+	}
+	return (waiting[n-1].rates*r.gpus*r.left.Hours() - r.hour*waiting[n-1].work) / p.total
+}
+
+// cost returns what it costs to stop the job for another: as long as that one runs or, if it comes before it in the order, for
+// all that do, less what these save.
+func (r *runner) cost(j *live, stops float64) float64 {
+	alone := r.once + r.hour*j.left.Hours()
+	if r.index < j.index {
+		return min(alone, r.once-r.spare/stops)
+	}
+	return alone
+}
 
 // cheapest reduces victims to a cheap set that frees so many GPUs: those that cost least for each GPU, without those that the
 // others make unnecessary. ok is false if there is none below the limit.

@@ -52,6 +52,16 @@ func (m *Meter) unfair(v *cluster.View, id cluster.JobID, gpus float64) (sum flo
 	return sum
 }
 
+// Idle returns what an hour costs for each GPU that nobody holds, if a job waits.
+func (m *Meter) Idle() (sum float64) {
+	for i := range m.objective.Terms {
+		if t := &m.objective.Terms[i]; t.Cost == IdleGPUTime {
+			sum += t.Price.Amount / t.Price.hours()
+		}
+	}
+	return sum
+}
+
 // wait returns what the clock of a term of waiting shows, and whether it goes on while the job waits.
 func (a *account) wait(t *Term) (x time.Duration, counts bool) {
 	if t.First {

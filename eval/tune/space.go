@@ -14,16 +14,16 @@ func Names() []string {
 
 // patterns are names of policies in which {a,b} stands for a and for b.
 var patterns = []string{
-	"index{,:stops=1,:stops=4}{,:ahead=0.5,:ahead=8}{,:place=bestfit}",
+	"index{,:stops=1,:stops=4}{,:holds=0,:holds=0.5}{,:place=bestfit,:place=tune}",
 	"index{,:stops=1,:stops=4}+menu{,+move}",
 	"fifo{,:backfill=easy}{,:place=compact}",
 	"fjf{,:place=compact}",
 	"sjf{,:backfill=easy}{,:place=compact}",
-	"sjfskip{,:place=compact,+menu}",
+	"sjfskip{,:place=compact,:place=tune,+menu}",
 	"sjfhold{,:place=compact}",
 	"qssf{,:backfill=easy}{,:place=compact}",
-	"srtf{,:place=compact}{,:gain=4,:gain=60,:gain=240,:gain=1000}",
-	"srsf{,:place=compact}{,:gain=4,:gain=60,:gain=240,:gain=1000}",
+	"srtf{,:place=compact,:place=tune}{,:gain=4,:gain=60,:gain=240,:gain=1000}",
+	"srsf{,:place=compact,:place=tune}{,:gain=4,:gain=60,:gain=240,:gain=1000}",
 	"srsf{,:evict=true}+menu{,:places=8}{,+move}",
 	"las{,:place=compact}{,:quantum=0,:quantum=16}{,:gain=60,:gain=240}",
 	"serverfilling{,:place=compact}",
