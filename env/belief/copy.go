@@ -10,7 +10,7 @@ func (l *Learner) Copy(kind Kind, by Rank) *Learner {
 	c.ended = l.ended
 	own := make([]set, 0, len(l.sets))
 	for k, s := range l.sets {
-		if int(k.level) < c.tuning.levels {
+		if int(k.Level) < c.tuning.levels {
 			own = append(own, *s)
 			c.sets[k] = &own[len(own)-1]
 		}
@@ -38,7 +38,7 @@ func (l *Speeds) Copy() *Speeds {
 	c.jobs = make(map[string]*measured, len(l.jobs))
 	for name, j := range l.jobs {
 		own := *j // circles and kinds never change
-		own.differences, own.settled = slices.Clone(j.differences), slices.Clone(j.settled)
+		own.Differences, own.settled = slices.Clone(j.Differences), slices.Clone(j.settled)
 		for i, of := range own.circles {
 			own.known[i] = c.circles[of]
 		}

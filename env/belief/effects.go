@@ -283,8 +283,8 @@ func sensible(mean *vector, covariance *matrix) {
 		if worst < 0 {
 			break
 		}
-		exact := difference{y: at}
-		exact.x[worst] = 1
+		exact := difference{Y: at}
+		exact.X[worst] = 1
 		exact.update(mean, &v)
 	}
 	var weights [cpuParts]float64

@@ -25,27 +25,27 @@ var scopeNames = [scopes]string{"all", "model", "user", "group"}
 
 // circle identifies a set of jobs that are expected to react alike.
 type circle struct {
-	scope scope
-	name  string // of the model, user or group
+	Scope scope  `belief:"of,need,scope"`
+	Name  string `belief:"name,name"` // of the model, user or group
 }
 
 func compareCircles(a, b circle) int {
-	return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.name, b.name))
+	return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name))
 }
 
 // likelihood is what differences between readings say about the coefficients: a normal one with the given precision, whose
 // maximum times the precision is pull.
 type likelihood struct {
-	count     int64 // of differences
-	precision matrix
-	pull      vector
+	Count     int64  `belief:"differences,need,1.."`
+	Precision matrix `belief:"precision,need,triangle"`
+	Pull      vector `belief:"pull,need,pull"`
 }
 
 // evidence is what the differences of a circle say. Beliefs follow from the part of it that is settled.
 type evidence struct {
+	Last int64 `belief:"last,need,1.."` // the reading that came last, as Speeds.read counts them
 	likelihood
 	settled likelihood
-	last    int64 // the reading that came last, as Speeds.read counts them
 }
 
 // lags reports whether beliefs lag too far behind: whether there are more than 1.15 times as many differences as they follow
@@ -54,7 +54,7 @@ func lags(count, settled int64) bool { return float64(count) > 1.15*float64(sett
 
 func (e *evidence) add(d *difference, variance float64) {
 	e.likelihood.add(d, variance)
-	if lags(e.count, e.settled.count) {
+	if lags(e.Count, e.settled.Count) {
 		e.settle()
 	}
 }
@@ -62,25 +62,25 @@ func (e *evidence) add(d *difference, variance float64) {
 func (e *evidence) settle() { e.settled = e.likelihood }
 
 func (e *likelihood) add(d *difference, variance float64) {
-	e.count++
+	e.Count++
 	scale := 1 / variance
-	for i, v := range d.x {
+	for i, v := range d.X {
 		if v == 0 {
 			continue
 		}
-		for j, w := range d.x {
-			e.precision[i][j] += v * w * scale
+		for j, w := range d.X {
+			e.Precision[i][j] += v * w * scale
 		}
-		e.pull[i] += v * d.y * scale
+		e.Pull[i] += v * d.Y * scale
 	}
 }
 
 // difference is a measured one between the logarithms of the throughput per worker of two configurations, or of one and the mean
 // of several.
 type difference struct {
-	x        vector // the one configuration minus the other
-	y        float64
-	variance float64 // of the error of measurement
+	X        vector  `belief:"x,need,effects"` // the one configuration minus the other
+	Y        float64 `belief:"y,need,-mostMiss..mostMiss"`
+	Variance float64 `belief:"variance,need,variance"` // of the error of measurement
 }
 
 // The variances of the logarithm of a reading, and of what a job differs from others of the same model in the same
@@ -100,11 +100,11 @@ func noise(x *vector) float64 { return readingVariance + placedVariance*x[spread
 // units is the mean of the first readings of the jobs of a circle. They can be compared only if throughput has the same unit,
 // which holds if all of them train one model. Whether it does shows in how far apart they are.
 type units struct {
-	count  int64
-	x      vector
-	y      float64
-	excess float64 // sum of the squares by which readings were farther apart than any configuration explains
-	last   int64
+	Last   int64   `belief:"last,need,1.."`
+	Count  int64   `belief:"readings,need,1.."`
+	X      vector  `belief:"x,need,effects"`
+	Y      float64 `belief:"y,need,-maxLog..maxLog"`
+	Excess float64 `belief:"excess,need,0..maxPrecision"` // sum of the squares by which they were farther apart than explained
 }
 
 // variance returns that of a comparison of another first reading with the mean.
@@ -113,26 +113,38 @@ func (u *units) variance(count int64, excess float64) float64 {
 	return readingVariance + unitVariance + excess/float64(sure+count-1)
 }
 
+// identity is what tells jobs of one name apart.
+type identity struct {
+	Model string `belief:"model,need,name"`
+	User  string `belief:"user,need,name"`
+	Group string `belief:"group,need,name"`
+}
+
+// readings are what the readings of one job say.
+type readings struct {
+	Last        int64         `belief:"last,need"` // the reading that came last, 0 for none
+	Seen        time.Duration `belief:"seen_ns,need"`
+	Count       int64         `belief:"readings,need"`
+	X           vector        `belief:"x,need,effects"`
+	Y           float64       `belief:"y,need,-maxLog..maxLog"`        // the mean
+	Told        int64         `belief:"told,need"`                     // number of differences so far
+	Differences []difference  `belief:"differences,need,most=mostOwn"` // between its own readings, the newest mostOwn
+}
+
 // measured is what is known of one job.
 type measured struct {
-	model, user, group string
-	circles            []circle     // from all jobs to those most like it; never empty
-	weights            [4]float64   // by circle, and of the job itself: its part of the variances in deviation, jobsApart in all
-	kinds              []string     // by circle, and of the job itself: see Kind
-	known              [3]*evidence // by circle; nil if there is none
-	found              int          // Speeds.made when known was filled
-	last               int64        // the reading that came last, 0 for none
-	seen               time.Duration
-	count              int64 // of readings
-	x                  vector
-	y                  float64      // the mean of its readings
-	told               int64        // number of differences so far
-	differences        []difference // between its own readings, the newest mostOwn
-	settledTold        int64        // number of differences that what is believed of the job follows from
-	settled            []difference // and the newest mostOwn of these
-	asked              asked        // what the job was last asked about
-	believed           *believed    // and what was believed of it, nil before
-	answers            answers
+	identity
+	readings
+	circles     []circle     // from all jobs to those most like it; never empty
+	weights     [4]float64   // by circle, and of the job itself: its part of the variances in deviation, jobsApart in all
+	kinds       []string     // by circle, and of the job itself: see Kind
+	known       [3]*evidence // by circle; nil if there is none
+	found       int          // Speeds.made when known was filled
+	settledTold int64        // number of differences that what is believed of the job follows from
+	settled     []difference // and the newest mostOwn of these
+	asked       asked        // what the job was last asked about
+	believed    *believed    // and what was believed of it, nil before
+	answers     answers
 }
 
 // Bounds of the memory of Speeds.
@@ -152,18 +164,18 @@ const within = 0.2
 
 // add adds a difference between readings of the job.
 func (j *measured) add(d *difference) {
-	if len(j.differences) == mostOwn {
-		j.differences = append(j.differences[:0], j.differences[1:]...)
+	if len(j.Differences) == mostOwn {
+		j.Differences = append(j.Differences[:0], j.Differences[1:]...)
 	}
-	j.differences = append(j.differences, *d)
-	j.told++
-	if lags(j.told, j.settledTold) {
+	j.Differences = append(j.Differences, *d)
+	j.Told++
+	if lags(j.Told, j.settledTold) {
 		j.settle()
 	}
 }
 
 func (j *measured) settle() {
-	j.settledTold, j.settled = j.told, append(j.settled[:0], j.differences...)
+	j.settledTold, j.settled = j.Told, append(j.settled[:0], j.Differences...)
 }
 
 // job returns what is known of a job that somebody asks about. Jobs are told apart by name. Of a job of that name which differs
@@ -198,30 +210,33 @@ func (l *Speeds) forReading(spec *cluster.JobSpec) *measured {
 }
 
 func (j *measured) is(spec *cluster.JobSpec) bool {
-	return j.model == spec.Model && j.user == spec.Owner() && j.group == spec.Group
+	return j.identity == identity{spec.Model, spec.Owner(), spec.Group}
 }
 
 func newMeasured(spec *cluster.JobSpec) *measured {
-	j := &measured{model: spec.Model, user: spec.Owner(), group: spec.Group, circles: make([]circle, 1, 3), seen: -1, found: -1}
+	j := &measured{
+		identity: identity{spec.Model, spec.Owner(), spec.Group}, readings: readings{Seen: -1}, found: -1,
+		circles: make([]circle, 1, 3),
+	}
 	rest, job := jobsApart, 1.0
 	add := func(c circle, weight float64) {
-		if c.name == "" || !names.OK(c.name) {
+		if c.Name == "" || !names.OK(c.Name) {
 			return
 		}
 		j.weights[len(j.circles)] = weight
 		rest -= weight
 		j.circles = append(j.circles, c)
 	}
-	if j.model != "" {
-		add(circle{ofModel, j.model}, job)
+	if j.Model != "" {
+		add(circle{ofModel, j.Model}, job)
 	} else {
-		add(circle{ofUser, j.user}, job)
+		add(circle{ofUser, j.User}, job)
 	}
-	add(circle{ofGroup, j.group}, rest-within)
+	add(circle{ofGroup, j.Group}, rest-within)
 	j.weights[len(j.circles)] = rest
 	j.kinds = make([]string, 1, 4)
 	for i, c := range j.circles[1:] {
-		j.kinds = append(j.kinds, j.kinds[i]+scopeNames[c.scope]+":"+c.name+"\x00")
+		j.kinds = append(j.kinds, j.kinds[i]+scopeNames[c.Scope]+":"+c.Name+"\x00")
 	}
 	j.kinds = append(j.kinds, j.kinds[len(j.kinds)-1]+"job:"+spec.Name)
 	return j
@@ -229,7 +244,7 @@ func newMeasured(spec *cluster.JobSpec) *measured {
 
 // deepest returns the index in kinds of what is known best about a job: itself, or the narrowest circle with evidence.
 func (j *measured) deepest() int {
-	if len(j.differences) > 0 {
+	if len(j.Differences) > 0 {
 		return len(j.circles)
 	}
 	for i := len(j.circles) - 1; i > 0; i-- {
@@ -256,13 +271,13 @@ func (l *Speeds) forgetOldest() {
 	}
 	l.forgetUnread()
 	if len(l.jobs) > mostMeasured {
-		forget(l.jobs, func(j *measured) int64 { return j.last }, cmp.Compare)
+		forget(l.jobs, func(j *measured) int64 { return j.Last }, cmp.Compare)
 		l.doubt()
 	}
 }
 
 func (l *Speeds) forgetUnread() {
-	maps.DeleteFunc(l.jobs, func(_ string, j *measured) bool { return j.last == 0 })
+	maps.DeleteFunc(l.jobs, func(_ string, j *measured) bool { return j.Last == 0 })
 }
 
 // forget deletes one entry in forgottenPart: those with the oldest last reading, and of equally old ones those with the least

@@ -23,7 +23,7 @@ const (
 // itself was measured in several configurations, or if others of its model or group were, which are more alike.
 func (j *measured) apart() float64 {
 	deepest := j.deepest()
-	if deepest == len(j.circles) || j.circles[deepest].scope == ofModel || j.circles[deepest].scope == ofGroup {
+	if deepest == len(j.circles) || j.circles[deepest].Scope == ofModel || j.circles[deepest].Scope == ofGroup {
 		return 0
 	}
 	return leastApart
@@ -58,8 +58,8 @@ func (b *believed) variance(x *vector) float64 {
 // judge compares a difference between the readings of a job with what is believed of the job and changes the width of all
 // intervals.
 func (l *Speeds) judge(d *difference, b *believed) {
-	sd := math.Exp(l.width) * math.Sqrt(max(b.variance(&d.x)+d.variance, 0))
-	if math.Abs(d.y-d.x.times(&b.mean)) > halfWidth*sd {
+	sd := math.Exp(l.width) * math.Sqrt(max(b.variance(&d.X)+d.Variance, 0))
+	if math.Abs(d.Y-d.X.times(&b.mean)) > halfWidth*sd {
 		l.width += widthStep * inside
 	} else {
 		l.width -= widthStep * (1 - inside)

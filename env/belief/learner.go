@@ -99,7 +99,7 @@ func (l *Learner) Ended(spec *cluster.JobSpec, ran time.Duration) {
 	bin := min(step(ran), open)
 	for i := range l.tuning.levels {
 		k, ok := w.key(level(i))
-		if !ok || k.user != "" && !named {
+		if !ok || k.User != "" && !named {
 			continue
 		}
 		s := l.sets[k]
@@ -109,7 +109,7 @@ func (l *Learner) Ended(spec *cluster.JobSpec, ran time.Duration) {
 			l.sets[k] = s
 		}
 		s.add(bin, l.tuning.keep[i])
-		s.last = l.ended
+		s.Last = l.ended
 	}
 }
 
@@ -121,7 +121,7 @@ func (l *Learner) room() {
 	}
 	keys := slices.Collect(maps.Keys(l.sets))
 	slices.SortFunc(keys, func(a, b key) int { // no two sets are equal in both respects
-		return cmp.Or(cmp.Compare(l.sets[a].last, l.sets[b].last), cmp.Compare(b.level, a.level))
+		return cmp.Or(cmp.Compare(l.sets[a].Last, l.sets[b].Last), cmp.Compare(b.Level, a.Level))
 	})
 	for _, k := range keys[:most/8] {
 		delete(l.sets, k)

@@ -140,10 +140,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	if len(l.sets) > most || len(l.sets) < most/2 || len(l.views) > most {
 		t.Errorf("%d sets and %d views, want at most %d and not far fewer sets", len(l.sets), len(l.views), most)
 	}
-	if l.sets[key{level: sameUser, user: "user 0"}] != nil || l.sets[key{level: allJobs}] == nil {
+	if l.sets[key{Level: sameUser, User: "user 0"}] != nil || l.sets[key{Level: allJobs}] == nil {
 		t.Error("a user who was here long ago is known, or the set of all jobs forgotten")
 	}
-	if u := fmt.Sprint("user ", 3*most-1); l.sets[key{level: sameUser, user: u}] == nil {
+	if u := fmt.Sprint("user ", 3*most-1); l.sets[key{Level: sameUser, User: u}] == nil {
 		t.Error("the last user is unknown")
 	}
 	text := l.Save()

@@ -32,12 +32,19 @@ type Memory struct {
 	restored  bool // the last state is that of another process: it counts only if the next one can follow it
 }
 
+// lastState is what a Memory keeps of the last state: which servers it had, and which jobs ran.
+type lastState struct {
+	at      time.Duration
+	servers map[string]bool // nil before the first state
+	running map[string]runs // by name
+}
+
 // runs is a job that ran in a state.
 type runs struct {
-	user    string
-	workers int32
-	age     time.Duration
-	rate    float64
+	User    string        `belief:"user,need,name"`
+	Workers int32         `belief:"workers,need,1.."`
+	Age     time.Duration `belief:"age_ns,need"`
+	Rate    float64       `belief:"rate,need,0.."`
 }
 
 // NewMemory returns a memory that has learned nothing.
@@ -134,13 +141,13 @@ func (m *Memory) Learn(s *cluster.View, away func(name string) bool) (l Lesson) 
 		case away != nil && away(name):
 			l.Away = append(l.Away, name)
 		case since <= longestGap:
-			ran := j.age + cluster.Scale(since, j.rate)
-			m.times.Ended(&cluster.JobSpec{User: j.user, Workers: j.workers}, ran)
-			m.hash.Write(fmt.Appendf(nil, "%q %q %d %d\n", name, j.user, j.workers, ran))
+			ran := j.Age + cluster.Scale(since, j.Rate)
+			m.times.Ended(&cluster.JobSpec{User: j.User, Workers: j.Workers}, ran)
+			m.hash.Write(fmt.Appendf(nil, "%q %q %d %d\n", name, j.User, j.Workers, ran))
 		}
 	}
 	m.read(s)
-	l.Changed = !maps.EqualFunc(m.running, running, func(a, b runs) bool { return a.user == b.user && a.workers == b.workers })
+	l.Changed = !maps.EqualFunc(m.running, running, func(a, b runs) bool { return a.User == b.User && a.Workers == b.Workers })
 	m.at, m.running = s.Now(), running
 	m.servers = make(map[string]bool, s.Servers())
 	for i := range s.Servers() {

@@ -174,8 +174,8 @@ func TestLearnFromStates(t *testing.T) {
 	}
 }
 
-// memoryText is the text of a small memory.
-func memoryText(t rapid.TB) []byte {
+// smallMemory is the text of a small memory.
+func smallMemory(t rapid.TB) []byte {
 	m := NewMemory()
 	must.Do(t, m.times.Restore([]byte(saved())))
 	must.Do(t, m.speeds.Restore([]byte(savedSpeeds(t))))
@@ -200,7 +200,7 @@ func TestLastStates(t *testing.T) {
 		{"servers in another order", `["a","b"]`, `["b","a"]`, `last.servers[1]: "a", want names in ascending order`},
 		{"a server twice", `["a","b"]`, `["a","a"]`, `last.servers[1]: "a", want names in ascending order`},
 		{"jobs in another order", `"bob.1","user":"bob","workers"`, `"aaa","user":"bob","workers"`, `last.running[1].name: "aaa", want names in ascending order`},
-		{"a long name", `"bob.1","user":"bob","workers"`, `"` + strings.Repeat("b", 257) + `","user":"bob","workers"`, "want a name"},
+		{"a long name", `"bob.1","user":"bob","workers"`, `"` + strings.Repeat("b", 257) + `","user":"bob","workers"`, "want at most 256 bytes of printable text"},
 		{"no workers", `"workers":1,"age_ns"`, `"workers":0,"age_ns"`, "last.running[0].workers: 0"},
 		{"a negative rate", `"rate":1`, `"rate":-1`, "last.running[0].rate: -1"},
 		{"no age", `"age_ns"`, `"age"`, "last.running[0].age: unknown field"},
@@ -213,7 +213,7 @@ func TestLastStates(t *testing.T) {
 }
 
 func TestBadMemoriesAreRefused(t *testing.T) {
-	text := string(memoryText(t))
+	text := string(smallMemory(t))
 	m := NewMemory()
 	if err := m.Restore([]byte(text)); err != nil || m.Ended() != 2 || m.Readings() != 4 || string(m.Save()) != text {
 		t.Fatalf("%v, %d jobs and %d readings\n%s\nbecame\n%s", err, m.Ended(), m.Readings(), text, m.Save())
@@ -223,8 +223,8 @@ func TestBadMemoriesAreRefused(t *testing.T) {
 		{"another version", `"version":1`, `"version":2`, "line 1: version: 2, want a whole number from 1 to 1"},
 		{"no run times", `"run_times"`, `"times"`, "times: unknown field"},
 		{"no speeds", text[strings.Index(text, ",\n\"speeds\""):], "}", "speeds: missing"},
-		{"bad run times", `"last":2`, `"last":3`, "restore run times: line 3: sets[0].last: 3, want"},
-		{"bad speeds", `"last":4`, `"last":5`, "restore speeds: line 11: circles[0].last: 5, want"},
+		{"bad run times", `"last":2`, `"last":3`, "restore beliefs: line 3: run_times.sets[0].last: 3, want"},
+		{"bad speeds", `"last":4`, `"last":5`, "restore beliefs: line 11: speeds.circles[0].last: 5, want"},
 		{"more text", "]}]}}\n", "]}]}}\n{}", "more text after the end"},
 		{"cut off", "]}]}}\n", "]}]}", "unexpected EOF"},
 		{"nothing", text, "", "unexpected EOF"},
@@ -256,5 +256,5 @@ func FuzzRestoreMemory(f *testing.F) {
 			return m, m.Restore(text)
 		},
 		Write: func(m *Memory) ([]byte, error) { return m.Save(), nil },
-	}, string(memoryText(f)), string(NewMemory().Save()), string(m.Save()))
+	}, string(smallMemory(f)), string(NewMemory().Save()), string(m.Save()))
 }

@@ -46,7 +46,7 @@ func (l *Speeds) of(j *measured, spec *cluster.JobSpec) *believed {
 	var counts [4]int64
 	for i := range min(deepest+1, len(j.circles)) {
 		if e := j.known[i]; e != nil {
-			counts[i] = e.settled.count
+			counts[i] = e.settled.Count
 		}
 	}
 	if deepest == len(j.circles) {
@@ -128,9 +128,9 @@ func (e *likelihood) update(mean *vector, v *matrix) {
 	v.invert(&q)
 	var pull vector
 	for i := range q {
-		pull[i] = e.pull[i] + q[i].times(mean)
+		pull[i] = e.Pull[i] + q[i].times(mean)
 		for k := range q {
-			q[i][k] += e.precision[i][k]
+			q[i][k] += e.Precision[i][k]
 		}
 	}
 	q.invert(v)
@@ -143,10 +143,10 @@ func (e *likelihood) update(mean *vector, v *matrix) {
 func (d *difference) update(mean *vector, v *matrix) {
 	var gain vector
 	for i := range v {
-		gain[i] = v[i].times(&d.x)
+		gain[i] = v[i].times(&d.X)
 	}
-	variance := d.x.times(&gain) + d.variance
-	miss := (d.y - d.x.times(mean)) / variance
+	variance := d.X.times(&gain) + d.Variance
+	miss := (d.Y - d.X.times(mean)) / variance
 	for i, g := range gain {
 		if g == 0 {
 			continue

@@ -67,14 +67,14 @@ func TestBadTextsAreRefused(t *testing.T) {
 		{"0 workers", `"workers":8,`, `"workers":0,`, "sets[2].workers: 0, want a whole number from 1"},
 		{"a bad name", `"ada"`, `"\u001b"`, `sets[3].user: "\u001b", want 1 to 256 bytes of printable text`},
 		{"an empty name", `"ada"`, `""`, `sets[3].user: "", want 1 to 256 bytes`},
-		{"a job that has not ended", `"last":2`, `"last":3`, "sets[0].last: 3, want a whole number from 1 to 2"},
+		{"a job that has not ended", `"last":2`, `"last":3`, "sets[0].last: 3, want at most the number of jobs that have ended, 2"},
 		{"no job has ended", `"ended":2`, `"ended":0`, "sets[0].last: 2, want"},
 		{"the last job twice", `"last":1`, `"last":2`, "sets[2].last: 2, want a job that is the last in no other set of this level"},
-		{"a weight below 0", weights, "0.25,-0.5,0.25", "sets[0].jobs[27]: -0.5, want a number from 0 to 1048576"},
+		{"a weight below 0", weights, "0.25,-0.5,0.25", "sets[0].jobs[27]: -0.5, want a number from 0 to 1.048576e+06"},
 		{"a huge weight", weights, "0.25,1e99,0.25", "jobs[27]: 1e99, want"},
 		{"no number", weights, `0.25,"1",0.25`, `jobs[27]: "1", want a number`},
 		{"a number too large for floats", weights, "0.25,1e999,0.25", "jobs[27]: 1e999, want"},
-		{"a bin too few", weights, "0.25,0.5", "sets[0].jobs: 57 weights, want 58, one for each bin"},
+		{"a bin too few", weights, "0.25,0.5", "sets[0].jobs: a list of 57, want 58"},
 		{"a bin too much", weights, "0,0.25,0.5,0.25", "sets[0].jobs[58]: 0, want a list of at most 58"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

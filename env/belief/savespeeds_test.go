@@ -32,7 +32,7 @@ func TestBadSpeedsAreRefused(t *testing.T) {
 	precision := text[strings.Index(text, `"precision":[`):strings.Index(text, `,"pull"`)]
 	for _, c := range []struct{ name, from, to, err string }{
 		{"another version", `"version":3`, `"version":4`, "line 1: version: 4, want a whole number from 1 to 3"},
-		{"an old version with a width", `"version":3`, `"version":1`, "width: in version 1, want it from version 2 on"},
+		{"an old version with a width", text, `{"version":1,"learner":"speeds","read":0,"width":0,"types":[],"circles":[],"units":[],"jobs":[]}`, "width: in version 1, want it from version 2 on"},
 		{"no width", `"width":0,`, ``, "width: in version 3, want it from version 2 on"},
 		{"a huge width", `"width":0`, `"width":4`, "width: 4, want a number from -3 to 3"},
 		{"another learner", `"speeds"`, `"age"`, `line 1: learner: "age", want speeds`},
@@ -47,7 +47,7 @@ func TestBadSpeedsAreRefused(t *testing.T) {
 		{"circles in another order", `"of":"user","name":"ada"`, `"of":"user","name":"z"`, "want entries by circle and name, none twice"},
 		{"a name of all jobs", `"of":"all"`, `"of":"all","name":"x"`, "circles[0].name: x, want the name of the model, user or group"},
 		{"no name", `"of":"user","name":"ada"`, `"of":"user"`, "circles[1].name: , want the name of the model, user or group"},
-		{"a reading that was not", `"last":4`, `"last":5`, "circles[0].last: 5, want a whole number from 1 to 4"},
+		{"a reading that was not", `"last":4`, `"last":5`, "circles[0].last: 5, want at most the number of readings, 4"},
 		{"no readings", `"read":4`, `"read":0`, "circles[0].last: 4, want"},
 		{"no precision", precision, `"precision":[0]`, "a list of 1 numbers, want 378"},
 		{"a huge precision", `"precision":[0`, `"precision":[1e13`, "circles[0].precision[0]: 1e13, want a number from -1e+12 to 1e+12"},

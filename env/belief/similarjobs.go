@@ -1,6 +1,7 @@
 package belief
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -22,30 +23,41 @@ var levelNames = [levels]string{"all", "workers", "user", "user-workers"}
 
 // key identifies a set of similar jobs. Only the fields of its level are set.
 type key struct {
-	level   level
-	user    string
-	workers int32
+	Level   level  `belief:"of,need,level"`
+	User    string `belief:"user,given"`
+	Workers int32  `belief:"workers,1.."`
+}
+
+// compareKeys orders keys by level, user and number of workers.
+func compareKeys(a, b key) int {
+	return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.User, b.User), cmp.Compare(a.Workers, b.Workers))
+}
+
+// shares returns whether the jobs of a set of the level share the user, and the number of workers.
+func (l level) shares() (user, workers bool) {
+	return l == sameUser || l == sameBoth, l == sameWorkers || l == sameBoth
 }
 
 // key returns the set of a level that contains the job; ok is false if there is none, because the job has no user.
 func (w who) key(at level) (k key, ok bool) {
-	k.level = at
-	if at == sameUser || at == sameBoth {
-		if k.user = w.user; k.user == "" {
+	k.Level = at
+	user, workers := at.shares()
+	if user {
+		if k.User = w.user; k.User == "" {
 			return k, false
 		}
 	}
-	if at == sameWorkers || at == sameBoth {
-		k.workers = w.workers
+	if workers {
+		k.Workers = w.workers
 	}
 	return k, true
 }
 
 // set contains what is remembered of the ended jobs of a set of similar jobs.
 type set struct {
-	jobs [Bins]float64 // weight of jobs that ended in each bin
-	sum  float64       // of jobs, in their order
-	last int64         // the job that ended last: how many had ended with it
+	Last int64         `belief:"last,need,1.."`          // the job that ended last: how many had ended with it
+	Jobs [Bins]float64 `belief:"jobs,need,0..maxWeight"` // weight of jobs that ended in each bin
+	sum  float64       // of Jobs, in their order
 }
 
 // Counted returns the number of jobs in the narrowest set of jobs similar to the given one in which any has ended. Earlier jobs
@@ -63,19 +75,19 @@ func (l *Learner) Counted(spec *cluster.JobSpec) float64 {
 // add learns that a job ended in a bin. The weight 1 of the job is spread over the bins within reach, in a triangle; what would
 // lie outside of the bins counts in the first or last one.
 func (s *set) add(bin int, keep float64) {
-	for i := range s.jobs {
-		s.jobs[i] *= keep
+	for i := range s.Jobs {
+		s.Jobs[i] *= keep
 	}
 	const part = 1.0 / ((reach + 1) * (reach + 1))
 	for off := -reach; off <= reach; off++ {
-		s.jobs[min(max(bin+off, 0), open)] += part * float64(reach+1-max(off, -off))
+		s.Jobs[min(max(bin+off, 0), open)] += part * float64(reach+1-max(off, -off))
 	}
 	s.total()
 }
 
 func (s *set) total() {
 	s.sum = 0
-	for _, w := range s.jobs {
+	for _, w := range s.Jobs {
 		s.sum += w
 	}
 }
@@ -84,7 +96,7 @@ func (s *set) total() {
 func (s *set) blend(p *[Bins]float64, worth float64) {
 	n := 1 / (s.sum + worth)
 	for i := range p {
-		p[i] = (s.jobs[i] + worth*p[i]) * n
+		p[i] = (s.Jobs[i] + worth*p[i]) * n
 	}
 }
 

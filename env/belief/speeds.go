@@ -62,8 +62,8 @@ func (l *Speeds) Read(s *cluster.View, id cluster.JobID) {
 	}
 	j := l.forReading(spec)
 	for i := range all {
-		if r := &all[i]; r.At > j.seen {
-			j.seen = r.At
+		if r := &all[i]; r.At > j.Seen {
+			j.Seen = r.At
 			if r.MemMiB >= spec.Request.MemMiB && l.knows(r.GPUType) {
 				l.learn(j, spec, s.MostGPUs(), r)
 			}
@@ -112,19 +112,19 @@ func (l *Speeds) knows(types string) bool {
 
 func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *cluster.Reading) {
 	l.read++
-	first := j.last == 0
-	j.last = l.read // before the oldest are forgotten, so that this job is none of them
+	first := j.Last == 0
+	j.Last = l.read // before the oldest are forgotten, so that this job is none of them
 	if first {
 		l.forgetOldest()
 	}
 	x, _, _ := l.described(perServer, &r.Configuration)
 	y := math.Log(r.Speed / float64(max(r.Workers, 1)))
-	if j.count > 0 {
-		d := difference{x, y - j.y, noise(&x) + noise(&j.x)/float64(j.count)}
-		for i := range d.x {
-			d.x[i] -= j.x[i]
+	if j.Count > 0 {
+		d := difference{x, y - j.Y, noise(&x) + noise(&j.X)/float64(j.Count)}
+		for i := range d.X {
+			d.X[i] -= j.X[i]
 		}
-		if d.x != (vector{}) {
+		if d.X != (vector{}) {
 			l.judge(&d, l.of(j, spec))
 			l.teach(j, &d)
 			j.add(&d)
@@ -132,9 +132,9 @@ func (l *Speeds) learn(j *measured, spec *cluster.JobSpec, perServer int32, r *c
 	} else if spec.Stages <= 1 && spec.Together() <= 1 && spec.Request.CPUMilli > 0 && spec.Request.MemMiB > 0 {
 		l.compare(j, spec, &x, y)
 	}
-	j.count++
-	j.x.towards(&x, j.count)
-	j.y += (y - j.y) / float64(j.count)
+	j.Count++
+	j.X.towards(&x, j.Count)
+	j.Y += (y - j.Y) / float64(j.Count)
 }
 
 // towards moves a mean of count-1 vectors to that of one more.
@@ -149,9 +149,9 @@ func (x *vector) towards(another *vector, count int64) {
 func (l *Speeds) teach(j *measured, d *difference) {
 	l.taught++
 	spread := 0.0
-	for i, v := range d.x {
+	for i, v := range d.X {
 		if v != 0 {
-			spread += v * variation[i].times(&d.x)
+			spread += v * variation[i].times(&d.X)
 		}
 	}
 	weight := 0.0
@@ -162,18 +162,18 @@ func (l *Speeds) teach(j *measured, d *difference) {
 			e = l.newEvidence(j.circles[i])
 			j.known[i] = e
 		}
-		e.add(d, d.variance+weight*spread)
-		e.last = l.read
+		e.add(d, d.Variance+weight*spread)
+		e.Last = l.read
 	}
 }
 
 // newEvidence makes room for the evidence of a circle.
 func (l *Speeds) newEvidence(c circle) *evidence {
 	if len(l.circles) >= mostCircles {
-		forget(l.circles, func(e *evidence) int64 { return e.last }, compareCircles)
+		forget(l.circles, func(e *evidence) int64 { return e.Last }, compareCircles)
 		l.doubt()
 	}
-	e := &evidence{last: l.read}
+	e := &evidence{Last: l.read}
 	l.circles[c] = e
 	l.made++
 	return e
@@ -183,38 +183,38 @@ func (l *Speeds) newEvidence(c circle) *evidence {
 // whichever tells more.
 func (l *Speeds) compare(j *measured, spec *cluster.JobSpec, x *vector, y float64) {
 	mean, sd := l.prior(spec.Request.CPUMilli, spec.Workers)
-	best := difference{variance: math.Inf(1)}
+	best := difference{Variance: math.Inf(1)}
 	for _, c := range j.circles {
-		if c.scope != ofModel && c.scope != ofGroup {
+		if c.Scope != ofModel && c.Scope != ofGroup {
 			continue
 		}
 		u := l.units[c]
 		if u == nil {
 			if len(l.units) >= mostCircles {
-				forget(l.units, func(u *units) int64 { return u.last }, compareCircles)
+				forget(l.units, func(u *units) int64 { return u.Last }, compareCircles)
 			}
 			u = new(units)
 			l.units[c] = u
 		}
-		if u.count > 0 {
-			d, explained := difference{x: *x, y: y - u.y}, 0.0
-			for i := range d.x {
-				d.x[i] -= u.x[i]
-				explained += d.x[i] * d.x[i] * (sd[i]*sd[i] + 2*deviation[i]*deviation[i])
+		if u.Count > 0 {
+			d, explained := difference{X: *x, Y: y - u.Y}, 0.0
+			for i := range d.X {
+				d.X[i] -= u.X[i]
+				explained += d.X[i] * d.X[i] * (sd[i]*sd[i] + 2*deviation[i]*deviation[i])
 			}
-			more := 1 + 1/float64(u.count)
-			miss := d.y - d.x.times(&mean)
-			u.excess += max(0, miss*miss/more-4*explained-4*(readingVariance+unitVariance))
-			if d.variance = more * u.variance(u.count+1, u.excess); d.variance < best.variance && d.x != (vector{}) {
+			more := 1 + 1/float64(u.Count)
+			miss := d.Y - d.X.times(&mean)
+			u.Excess += max(0, miss*miss/more-4*explained-4*(readingVariance+unitVariance))
+			if d.Variance = more * u.variance(u.Count+1, u.Excess); d.Variance < best.Variance && d.X != (vector{}) {
 				best = d
 			}
 		}
-		u.count++
-		u.x.towards(x, u.count)
-		u.y += (y - u.y) / float64(u.count)
-		u.last = l.read
+		u.Count++
+		u.X.towards(x, u.Count)
+		u.Y += (y - u.Y) / float64(u.Count)
+		u.Last = l.read
 	}
-	if !math.IsInf(best.variance, 1) {
+	if !math.IsInf(best.Variance, 1) {
 		l.teach(j, &best)
 	}
 }
@@ -246,21 +246,21 @@ func (l *Speeds) Between(s *cluster.View, spec *cluster.JobSpec, from, to *clust
 // there are none. Only the size of the largest server is taken from the View.
 func (l *Speeds) Next(s *cluster.View, spec *cluster.JobSpec, c *cluster.Configuration) (mean, sd float64, ok bool) {
 	j := l.job(spec)
-	if j.count == 0 {
+	if j.Count == 0 {
 		return 0, 0, false
 	}
 	x, mean, variance := l.next(s, j, c)
 	mean, sd = l.interval(spec, &x, mean, variance)
-	return mean + j.y + math.Log(float64(max(c.Workers, 1))), sd, true
+	return mean + j.Y + math.Log(float64(max(c.Workers, 1))), sd, true
 }
 
 // next describes a configuration in comparison with those in which a job had readings, and adds up what is not learned of the
 // difference between its next reading there and their mean: of the throughput per worker, with the noise of readings.
 func (l *Speeds) next(s *cluster.View, j *measured, c *cluster.Configuration) (x vector, mean, variance float64) {
 	x, mean, variance = l.described(s.MostGPUs(), c)
-	variance += noise(&x) + noise(&j.x)/float64(j.count)
+	variance += noise(&x) + noise(&j.X)/float64(j.Count)
 	for i := range x {
-		x[i] -= j.x[i]
+		x[i] -= j.X[i]
 	}
 	return x, mean, variance
 }

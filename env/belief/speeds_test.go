@@ -350,7 +350,7 @@ func TestMemoryOfSpeedsIsBounded(t *testing.T) {
 	const jobs = mostMeasured + 100
 	learned := func(l *Speeds) (n int) {
 		for _, j := range l.jobs {
-			if j.last > 0 {
+			if j.Last > 0 {
 				n++
 			}
 		}

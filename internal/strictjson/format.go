@@ -17,10 +17,11 @@ import (
 //	Noise   float64 `log:"noise,0..maxNoise"`                  // maxNoise is one of the format's Limits
 //	GPUs    []int32 `log:"gpus,need,0..maxGPUs,most=maxGPUs"`  // the range of each element, and the most elements
 //
-// "need" requires the field. Fields without such a tag are not part of the format. The fields of an embedded struct without one,
-// and those of a struct with the tag ",inline", are fields of the object. Numbers from 0 on, flags, structs, pointers to structs
-// and lists need neither a range nor a kind. A format of another program is Partial: it may have more fields than are read, and
-// null stands for one that is missing, unless it is needed.
+// "need" requires the field; "say", "line" and "lines" are for Append. Fields without such a tag are not part of the format. The
+// fields of an embedded struct without one, and those of a struct with the tag ",inline", are fields of the object. Numbers from
+// 0 on, flags, structs, pointers to structs and lists need neither a range nor a kind; an array has exactly its number of
+// elements. A format of another program is Partial: it may have more fields than are read, and null stands for one that is
+// missing, unless it is needed.
 //
 // The decoder of structs in the JSON library checks neither ranges nor lengths, and for a line of an event log takes four times
 // as long as this package.
@@ -34,15 +35,23 @@ type Format struct {
 	plans sync.Map // by type
 }
 
-// Kind reads a value of one type in its own way.
+// Kind reads, and may write, the values of one type in its own way.
 type Kind struct {
-	of   reflect.Type
-	read func(r *Reader, to any) // a pointer
+	of    reflect.Type
+	read  func(r *Reader, to any)         // a pointer
+	write func(b []byte, from any) []byte // a pointer; nil: as other values of the type
 }
 
-// As returns the kind that a function reads.
-func As[T any](read func(r *Reader, to *T)) Kind {
-	return Kind{reflect.TypeFor[T](), func(r *Reader, to any) { read(r, to.(*T)) }}
+// As returns the kind that a function reads. It is written as other values of its type.
+func As[T any](read func(r *Reader, to *T)) Kind { return Both(read, nil) }
+
+// Both returns the kind that one function reads and another one writes.
+func Both[T any](read func(r *Reader, to *T), write func(b []byte, from *T) []byte) Kind {
+	k := Kind{of: reflect.TypeFor[T](), read: func(r *Reader, to any) { read(r, to.(*T)) }}
+	if write != nil {
+		k.write = func(b []byte, from any) []byte { return write(b, from.(*T)) }
+	}
+	return k
 }
 
 // Texts returns the kind of texts of at most most bytes for which ok is true.
@@ -61,7 +70,9 @@ var Later = As(func(r *Reader, to *Place) { *to = r.Skip() })
 
 // Words returns the kind of values that have names: the first stands for 0, the next for 1, and so on.
 func Words[T ~uint8 | ~int](words ...string) Kind {
-	return As(func(r *Reader, to *T) { *to = T(r.OneOf(words...)) })
+	return Both(func(r *Reader, to *T) { *to = T(r.OneOf(words...)) }, func(b []byte, from *T) []byte {
+		return AppendText(b, words[*from])
+	})
 }
 
 // Checked is a struct with conditions between its fields. After its object was read without an error, Check refuses it with
@@ -117,8 +128,10 @@ type plan struct {
 }
 
 type planned struct {
-	index []int
-	read  func(r *Reader, to reflect.Value)
+	index        []int
+	read         func(r *Reader, to reflect.Value)
+	write        func() writer
+	always, line bool // see Append
 }
 
 func (p *plan) read(r *Reader, to reflect.Value) uint32 {
@@ -162,7 +175,10 @@ func (f *Format) planOf(t reflect.Type) *plan {
 			p.need |= 1 << len(p.names)
 		}
 		p.names = append(p.names, name)
-		p.fields = append(p.fields, planned{index, f.reader(of, words)})
+		p.fields = append(p.fields, planned{
+			index, f.reader(of, words), sync.OnceValue(func() writer { return f.writer(of, words) }),
+			slices.Contains(words, "need") || slices.Contains(words, "say"), slices.Contains(words, "line"),
+		})
 	})
 	if len(p.names) == 0 || len(p.names) > 32 {
 		panic(fmt.Sprintf("strictjson: %v has %d fields with tags %s, want 1 to 32", t, len(p.names), f.Key))
@@ -220,6 +236,13 @@ func (f *Format) reader(t reflect.Type, words []string) func(r *Reader, to refle
 		return func(r *Reader, to reflect.Value) { to.SetFloat(r.Float(least, most)) }
 	case reflect.Slice:
 		return f.list(t, f.reader(t.Elem(), words), int(f.whole(most, 0)))
+	case reflect.Array:
+		element := f.reader(t.Elem(), words)
+		return func(r *Reader, to reflect.Value) {
+			if n := r.List(t.Len(), func(i int) { element(r, to.Index(i)) }); n < t.Len() {
+				r.Bad("", fmt.Sprintf("a list of %d", n), strconv.Itoa(t.Len()))
+			}
+		}
 	case reflect.Pointer:
 		read := f.reader(t.Elem(), words)
 		return func(r *Reader, to reflect.Value) {
