@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -24,10 +23,6 @@ type Episode struct {
 // failures and the phase of the demand are drawn from streams named after the seed and the window, so they are the same for every
 // policy that runs the same case.
 func (s *Source) Episode(split Split, i int, seed uint64) (Episode, error) {
-	return s.episode(split, i, seed, s.scenario.Estimates)
-}
-
-func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estimates) (Episode, error) {
 	if n := s.Count(split); i < 0 || i >= n {
 		return Episode{}, fmt.Errorf("scenario %s: window %d of %s, want 0 to %d", s.scenario.Name, i, split, n-1)
 	}
@@ -36,23 +31,20 @@ func (s *Source) episode(split Split, i int, seed uint64, estimates trace.Estima
 	zero := p.submit(w.from)
 	jobs := p.cut(w.from, w.to, zero)
 	before := p.cut(w.warm, w.from, p.submit(w.warm))
-	for k, some := range [][]trace.Job{jobs, before} {
-		if err := s.estimate(some, estimates, seed, [...]string{"estimates", "warm estimates"}[k], name); err != nil {
+	for part, some := range map[string][]trace.Job{"estimates": jobs, "warm estimates": before} {
+		if err := s.scenario.tellTimes(some, seed, part, name); err != nil {
 			return Episode{}, err
 		}
 	}
 	e := Episode{Name: name, Episode: sim.Episode{Config: s.config, Jobs: jobs, Clock: zero % (24 * time.Hour)}}
 	if len(before) > 0 {
-		warm, running, err := s.warmUp(before, zero-p.submit(w.warm), estimates.Kind)
+		warm, running, err := s.warmUp(before, zero-p.submit(w.warm))
 		if err != nil {
 			return Episode{}, fmt.Errorf("scenario %s: warm up %s: %w", s.scenario.Name, name, err)
 		}
 		e.Jobs, e.Running, e.Config.Warm = slices.Concat(warm, jobs), running, len(warm)
 	}
-	if within := s.scenario.ProfileError; within > 0 {
-		e.Config.Misprofile = physics.Misprofile{Within: within, Seed: rng.Derive(seed, "scenario", "profiles", name)}
-	}
-	e.Config.Readings = s.scenario.Readings.seeded(rng.Derive(seed, "scenario", "readings", name))
+	s.scenario.tellSpeeds(&e.Config, seed, name)
 	until := s.until(e.Jobs)
 	e.Config.Outages = s.outages(name, seed, until)
 	e.Config.Demand = s.demand.from(rng.Stream(seed, "scenario", "demand", name), until)
@@ -72,17 +64,5 @@ func (s *Source) Jobs(split Split, seed uint64) ([]trace.Job, error) {
 	for i := range jobs {
 		s.config.Hidden.Hide(&jobs[i].JobSpec)
 	}
-	return jobs, s.estimate(jobs, s.scenario.Estimates, seed, "estimates", windowName(split, 0))
-}
-
-// estimate sets the estimates of jobs; noisy ones are drawn from a stream named after the part and the window. It does nothing
-// for Profiled estimates: fill has set those already, for the whole workload.
-func (s *Source) estimate(jobs []trace.Job, e trace.Estimates, seed uint64, part, window string) error {
-	if e.Kind == trace.Profiled {
-		return nil
-	}
-	if err := e.Apply(jobs, rng.Stream(seed, "scenario", part, window)); err != nil {
-		return fmt.Errorf("scenario %s: %w", s.scenario.Name, err)
-	}
-	return nil
+	return jobs, s.scenario.tellTimes(jobs, seed, "estimates", windowName(split, 0))
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/env/trace"
 )
 
 // Queueing compares how long jobs wait before their first start with how long they take altogether.
@@ -33,16 +32,13 @@ func (q *Queueing) Share() float64 {
 func (s *Source) Queueing(
 	ctx context.Context, split Split, seed uint64, create func() cluster.Scheduler, done func(n int),
 ) (*Queueing, error) {
-	estimates := s.scenario.Estimates
-	if !s.scenario.Estimated() {
-		estimates.Kind = trace.Oracle
-	}
 	q := &Queueing{}
 	for i := range s.Count(split) {
-		e, err := s.episode(split, i, seed, estimates)
+		e, err := s.Episode(split, i, seed)
 		if err != nil {
 			return nil, err
 		}
+		e.Tell(!s.scenario.Estimated(), false)
 		sched := create()
 		q.Scheduler = sched.Name()
 		run, err := e.New()

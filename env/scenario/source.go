@@ -132,7 +132,7 @@ func (s *Scenario) generate() (trace.Workload, error) {
 // longestTrace is the maximum time of an arrival.
 const longestTrace = 100 * 365 * day
 
-// shape limits, thins and stretches a trace, and applies the mix to its jobs.
+// shape returns a copy of a trace, limited, thinned and stretched, and with the mix applied to its jobs. It does not change w.
 func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 	own := &s.Workload
 	w, err := trace.Window(w, trace.WindowSpec{MaxDuration: own.MaxDuration, MaxGPUs: int32(own.MaxGPUs)})
@@ -164,12 +164,11 @@ func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 	mix.Apply(w.Jobs, own.Seed)
 	s.size(w.Jobs)
 	own.Vary.apply(w.Jobs)
-	s.Told.group(w.Jobs)
+	s.Told.tellGroups(w.Jobs)
 	return w, nil
 }
 
-// fill puts a workload into the pool. It handles the jobs that even the empty cluster cannot run, and sets Profiled estimates,
-// which need the whole workload.
+// fill puts a workload into the pool. It handles the jobs that even the empty cluster cannot run.
 func (s *Source) fill(w trace.Workload) error {
 	p := &s.pool
 	spec := s.scenario.Cluster.Spec()
@@ -195,10 +194,7 @@ func (s *Source) fill(w trace.Workload) error {
 	if s.scenario.Workload.Newcomers {
 		s.rename()
 	}
-	if s.scenario.Estimates.Kind == trace.Profiled {
-		return s.scenario.Estimates.Apply(p.workload.Jobs, nil)
-	}
-	return nil
+	return s.scenario.tellProfiled(p.workload.Jobs)
 }
 
 // quotas returns the quotas of the tenants.

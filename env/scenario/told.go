@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
+	"github.com/clustergym/clustergym/internal/rng"
 )
 
 // Estimated reports whether schedulers are told estimates of how long jobs run.
@@ -59,18 +61,49 @@ func (t *Told) validate(p *problems) {
 		"told.models %q with true told.speeds, want both or only the speeds hidden", t.Models)
 }
 
-// hidden returns what the simulator does not tell schedulers.
-func (t *Told) hidden() sim.Hidden {
-	return sim.Hidden{Speeds: t.Speeds == Nothing, Models: map[Telling]sim.Naming{Domain: sim.Domain, Nothing: sim.NoName}[t.Models]}
-}
+// What schedulers are told is set in this file alone: of each trace by tellGroups, of the workload by tellProfiled, of all
+// episodes by hidden, and of one window by tellTimes and tellSpeeds.
 
-// group removes the groups of which schedulers are not told. The simulation does not depend on them.
-func (t *Told) group(jobs []trace.Job) {
+// tellGroups removes the groups of which schedulers are not told. The simulation does not depend on them.
+func (t *Told) tellGroups(jobs []trace.Job) {
 	for i := range jobs {
 		if j := &jobs[i]; t.Groups == Nothing || t.Groups == FromTrace && j.Dealt {
 			j.Group, j.Dealt = "", false
 		}
 	}
+}
+
+// tellProfiled sets Profiled estimates, which need the whole workload.
+func (s *Scenario) tellProfiled(jobs []trace.Job) error {
+	if s.Estimates.Kind != trace.Profiled {
+		return nil
+	}
+	return s.Estimates.Apply(jobs, nil)
+}
+
+// hidden returns what the simulator does not tell schedulers.
+func (t *Told) hidden() sim.Hidden {
+	return sim.Hidden{Speeds: t.Speeds == Nothing, Models: map[Telling]sim.Naming{Domain: sim.Domain, Nothing: sim.NoName}[t.Models]}
+}
+
+// tellTimes sets the estimates of jobs, except for those of tellProfiled. Noisy ones are drawn from a stream named after the part
+// and the window.
+func (s *Scenario) tellTimes(jobs []trace.Job, seed uint64, part, window string) error {
+	if s.Estimates.Kind == trace.Profiled {
+		return nil
+	}
+	if err := s.Estimates.Apply(jobs, rng.Stream(seed, "scenario", part, window)); err != nil {
+		return fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// tellSpeeds sets how wrong the speeds are that schedulers are told, and what is measured of the true ones.
+func (s *Scenario) tellSpeeds(c *sim.Config, seed uint64, window string) {
+	if s.ProfileError > 0 {
+		c.Misprofile = physics.Misprofile{Within: s.ProfileError, Seed: rng.Derive(seed, "scenario", "profiles", window)}
+	}
+	c.Readings = s.Readings.seeded(rng.Derive(seed, "scenario", "readings", window))
 }
 
 // DescribeTold returns lines that say what schedulers are told.

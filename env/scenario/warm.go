@@ -18,7 +18,7 @@ import (
 // The estimate of a running job shrinks by the work done, to at least a second: a scheduler that had observed the job would know
 // that much. Unless estimates are true, schedulers also see the work done, as JobSpec.Ran: a job's age is what they know best of
 // its run time. With true estimates it tells them nothing, and scenarios with these keep their episodes.
-func (s *Source) warmUp(jobs []trace.Job, until time.Duration, estimates trace.EstimateKind) ([]trace.Job, []sim.Running, error) {
+func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []sim.Running, error) {
 	if until == 0 { // all arrive at the beginning of the window
 		for i := range jobs {
 			jobs[i].Submit = 0
@@ -48,11 +48,11 @@ func (s *Source) warmUp(jobs []trace.Job, until time.Duration, estimates trace.E
 		})
 		past.Commit()
 	}
-	return s.remains(past, jobs, estimates != trace.Oracle)
+	return s.remains(past, jobs)
 }
 
-// remains converts a simulation to the beginning of an episode. With aged, running jobs keep their age.
-func (s *Source) remains(past *sim.Sim, jobs []trace.Job, aged bool) ([]trace.Job, []sim.Running, error) {
+// remains converts a simulation to the beginning of an episode.
+func (s *Source) remains(past *sim.Sim, jobs []trace.Job) ([]trace.Job, []sim.Running, error) {
 	state := &past.State().View
 	var left []trace.Job
 	var running []sim.Running
@@ -69,7 +69,7 @@ func (s *Source) remains(past *sim.Sim, jobs []trace.Job, aged bool) ([]trace.Jo
 			if j.Estimate > 0 {
 				j.Estimate = max(j.Estimate-done, time.Second)
 			}
-			if aged {
+			if s.scenario.Estimates.Kind != trace.Oracle {
 				j.Ran = done
 			}
 			where := slices.Clone(state.Placement(id))
