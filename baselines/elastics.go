@@ -13,7 +13,8 @@ func elastics() []Baseline {
 			"Base demand is admitted shortest first, taking back workers beyond the base of elastic jobs; what is left goes to elastic" +
 				" jobs by a multiple-choice knapsack over the time that each worker saves. With " + LoanSuffix + " behind it, it is the" +
 				" whole of Lyra: elastic jobs go to servers on loan first, so that giving these back scales jobs in.",
-			"Lyra (Li et al., EuroSys 2023), §5; package baselines/elastic marks what is reconstructed", needsEstimates, declareLyra,
+			"Lyra (Li et al., EuroSys 2023), §5; package baselines/elastic marks what is reconstructed", needsEstimates,
+			estimating(declareLyra),
 		},
 	}
 }

@@ -41,10 +41,12 @@ func Nothing() Given {
 // Truth says which truth a baseline must be told.
 type Truth struct{ Times, Speeds bool }
 
-// Needs says which fields of Given a baseline needs, or begins with if it is given: Memory. It says which truth it needs, too.
+// Needs says which fields of Given a baseline needs, or begins with if it is given: Memory. It says which truth it needs, and
+// whether it needs estimates.
 type Needs struct {
 	Fitted, Learned, Speeds bool
 	Memory                  bool
+	Estimates               bool // a job without an estimate of its duration is an error
 	Objective               bool // it decides by Given.Objective
 	Truth                   Truth
 }
@@ -56,6 +58,7 @@ func (n *Needs) Past() bool { return n.Fitted || n.Learned || n.Speeds }
 func (n *Needs) Add(other Needs) {
 	n.Fitted, n.Learned, n.Speeds = n.Fitted || other.Fitted, n.Learned || other.Learned, n.Speeds || other.Speeds
 	n.Memory, n.Objective = n.Memory || other.Memory, n.Objective || other.Objective
+	n.Estimates = n.Estimates || other.Estimates
 	n.Truth = Truth{Times: n.Truth.Times || other.Truth.Times, Speeds: n.Truth.Speeds || other.Truth.Speeds}
 }
 

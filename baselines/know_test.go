@@ -142,7 +142,7 @@ func TestUsualRank(t *testing.T) {
 func TestNeedsAdd(t *testing.T) {
 	var all Needs
 	for _, n := range []Needs{
-		{Fitted: true}, {Learned: true}, {Speeds: true}, {Memory: true}, {Objective: true}, {Truth: Truth{Times: true}}, {Truth: Truth{Speeds: true}}, {},
+		{Fitted: true}, {Learned: true}, {Speeds: true}, {Memory: true}, {Estimates: true}, {Objective: true}, {Truth: Truth{Times: true}}, {Truth: Truth{Speeds: true}}, {},
 	} {
 		alone := n
 		if alone.Add(Needs{}); alone != n {
@@ -150,7 +150,7 @@ func TestNeedsAdd(t *testing.T) {
 		}
 		all.Add(n)
 	}
-	if want := (Needs{true, true, true, true, true, Truth{true, true}}); all != want {
+	if want := (Needs{true, true, true, true, true, true, Truth{true, true}}); all != want {
 		t.Errorf("needs %+v, want %+v", all, want)
 	}
 }

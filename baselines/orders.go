@@ -31,7 +31,7 @@ func orders() []Baseline {
 			"sjf", "shortest estimated duration first; a job that does not fit blocks the queue",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit blocks all behind it.",
 			"semantics of Lucid's simulator (Hu et al., ASPLOS 2023)", needsEstimates,
-			blocking(list{order: byEstimate}),
+			estimating(blocking(list{order: byEstimate})),
 		},
 		{
 			"qssf", "shortest estimated service (time x GPUs) first; a job that does not fit blocks the queue (Helios)",
@@ -39,32 +39,32 @@ func orders() []Baseline {
 				" `" + KnowSuffix + ":time=history:by=mean` predicts from the jobs of the same user and size that have ended, as QSSF does.",
 			"Quasi-Shortest-Service-First of Helios (Hu et al., SC 2021), without names of jobs, which no public trace has, and with one" +
 				" queue in place of one for each virtual cluster", needsEstimates,
-			blocking(list{order: byService}),
+			estimating(blocking(list{order: byService})),
 		},
 		{
 			"sjfskip", "shortest estimated duration first; a job that does not fit is skipped",
 			"The waiting job with the shortest estimated duration starts first. One that does not fit is passed over.",
 			"semantics of the simulator of Alibaba PAI (Weng et al., NSDI 2022)", needsEstimates,
-			listOf(&list{order: byEstimate, skip: true}, bestFit),
+			estimating(listOf(&list{order: byEstimate, skip: true}, bestFit)),
 		},
 		{
 			"sjfhold", "sjfskip that holds GPUs for the first job that does not fit against jobs 5 times as long that would delay it",
 			"As sjfskip, but GPUs are held for the first job that does not fit. Nothing starts that is over `times` times as long as" +
 				" that job and would not end before it could start.",
 			"the shadow time of EASY backfilling (Lifka, JSSPP 1995); the bound is an own choice", needsEstimates,
-			func(s *Settings) maker {
+			estimating(func(s *Settings) maker {
 				l := &list{order: byEstimate, skip: true, hold: 5}
 				s.Float(&l.hold, "times", 0, 1e6, "how much longer than the held job a job may be that delays it; 0 holds nothing back",
 					"own choice, tuned on generated workloads")
 				return s.list(l, bestFit)
-			},
+			}),
 		},
 		{
 			"srtf", "preemptive shortest remaining time first",
 			"The live jobs with the least time left that fit the cluster's totals in turn run, the others wait. A running job is" +
 				" preempted for one that has less left.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
-			func(s *Settings) maker {
+			estimating(func(s *Settings) maker {
 				create := s.preemptive(quantum{times: -1, gain: -1}, bestFit, func() preemptive { return preemptive{order: leftWith} })
 				return func(name string) cluster.Scheduler {
 					all := create(name).(*preemptive)
@@ -74,13 +74,13 @@ func orders() []Baseline {
 					}
 					return all
 				}
-			},
+			}),
 		},
 		{
 			"srsf", "preemptive shortest remaining service (time x GPUs) first",
 			"As srtf, by the time left times the GPUs asked for. So small jobs go before large ones that are as long.",
 			"semantics of Tiresias' simulator (Gu et al., NSDI 2019)", needsEstimates,
-			preemptiveOf(&preemptive{order: serviceLeft}, bestFit),
+			estimating(preemptiveOf(&preemptive{order: serviceLeft}, bestFit)),
 		},
 		{
 			"las", "preemptive two-dimensional least attained service with queues (Tiresias); needs no estimates",
@@ -112,6 +112,14 @@ func orders() []Baseline {
 				}
 			},
 		},
+	}
+}
+
+// estimating declares a scheduler that needs an estimate of every job.
+func estimating(declare func(*Settings) maker) func(*Settings) maker {
+	return func(s *Settings) maker {
+		s.Needs.Estimates = true
+		return declare(s)
 	}
 }
 

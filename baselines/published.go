@@ -24,21 +24,22 @@ func field() []Baseline {
 			"ServerFilling-SRPT and -Gittins (Grosof, Scully, Harchol-Balter and Scheller-Wolf, Optimal scheduling in the" +
 				" multiserver-job model under heavy traffic, SIGMETRICS 2023), for one pool of GPUs and needs that are powers of two;" +
 				" own: several servers, for which a job that finds no place gives way, any needs, and `quantum` and `gain`", needsEstimates,
-			preemptiveOf(&preemptive{order: serviceLeft, plan: plan{filling: true}}, bestFit),
+			estimating(preemptiveOf(&preemptive{order: serviceLeft, plan: plan{filling: true}}, bestFit)),
 		},
 		{
 			"synergy", "srtf that gives jobs CPU and memory by what these do to their speed (Synergy-TUNE)",
 			"Jobs run in the order of srtf. Each starts with the CPU and memory that keep it fast, makes do with less where these are" +
 				" short, and what is left goes to who gains most by it.",
 			"Synergy (Mohan et al., OSDI 2022), TUNE; the order is an option in the paper too: any order takes place=tune",
-			needsEstimates + ", and what profiles say of speed", preemptiveOf(&preemptive{order: leftWith}, "tune"),
+			needsEstimates + ", and what profiles say of speed", estimating(preemptiveOf(&preemptive{order: leftWith}, "tune")),
 		},
 		{
 			"lucid", "shortest job first that packs mild pairs on the same GPUs (Lucid-style)",
 			"The waiting job with the shortest estimated duration starts first, one that does not fit is passed over. While no GPUs are" +
 				" free, a job joins a partner with as many GPUs if profiles say that they hardly disturb each other.",
 			"Lucid (Hu et al., ASPLOS 2023): sharing and order; not its profiling partition and its models, for which profiles and" +
-				" estimates stand", needsEstimates + ", and what profiles say of speed", listOf(&list{order: byEstimate, skip: true}, "pack"),
+				" estimates stand", needsEstimates + ", and what profiles say of speed",
+			estimating(listOf(&list{order: byEstimate, skip: true}, "pack")),
 		},
 		{
 			"fgd", "submission order with skip; jobs start where they fragment the cluster least (FGD)",

@@ -21,7 +21,7 @@ func scored() []Baseline {
 			" RLScheduler's comparison."
 	)
 	of := func(name, about, how, source string, ages bool, f score) Baseline {
-		return Baseline{name, about, how + blocks, source + rival, needsEstimates, blocking(list{order: f.key, ages: ages})}
+		return Baseline{name, about, how + blocks, source + rival, needsEstimates, estimating(blocking(list{order: f.key, ages: ages}))}
 	}
 	return []Baseline{
 		of("wfp3", "longest wait for its run time first, to the third power, times GPUs; blocks (WFP3)",

@@ -44,19 +44,17 @@ func (s Spec) IsBaseline() bool { return s.baseline.Name != "" }
 // Files returns the files that options of the policy refer to. They are read when a scheduler is made.
 func (s Spec) Files() []string { return s.files }
 
-// Needs returns what schedulers of the policy need of Given.
-func (s Spec) Needs() Needs {
-	needs := s.needs
+// Needs returns what schedulers of the policy need.
+func (s Spec) Needs() Needs { return s.NeedsAround(s.needs) }
+
+// NeedsAround returns what the suffixes that any policy takes need around a policy with the given needs.
+func (s Spec) NeedsAround(needs Needs) Needs {
 	if know := s.suffix(KnowSuffix); know != "" {
-		needs.Add(options(knows, know).needs())
+		k := options(knows, know)
+		needs.Add(k.needs())
+		needs.Estimates = needs.Estimates && k.time == timeTold
 	}
 	return needs
-}
-
-// NeedsEstimates reports whether the baseline cannot decide about a job without an estimate of its duration.
-func (s Spec) NeedsEstimates() bool {
-	made, err := s.New(Nothing())
-	return err == nil && cluster.NeedsEstimates(made)
 }
 
 // New returns a fresh scheduler of a baseline with what it is given. Its method Name returns the name without the label. Unless

@@ -72,7 +72,7 @@ func runTune(ctx context.Context, a *app, opts *tuneOptions, _ []string) error {
 		return err
 	}
 	for i := range all {
-		if s.Estimated() || len(opts.Rules) > 0 || !all[i].NeedsEstimates() {
+		if s.Estimated() || len(opts.Rules) > 0 || !all[i].Needs.Estimates {
 			cfg.Rules = append(cfg.Rules, all[i])
 		}
 	}

@@ -32,7 +32,7 @@ func CheckEstimates(suites []Suite, policies []policy.Policy) error {
 		}
 	}
 	for i := range policies {
-		if p := &policies[i]; len(e.Scenarios) > 0 && p.NeedsEstimates() {
+		if p := &policies[i]; len(e.Scenarios) > 0 && p.Needs.Estimates {
 			e.Policies = append(e.Policies, p.Name)
 			if instead := predicting(p); instead != "" {
 				e.Instead = append(e.Instead, instead)

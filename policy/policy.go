@@ -74,7 +74,7 @@ func central(c *agents.Central, training checkpoints.Provenance, folder string) 
 // by makes the policy make schedulers with create. g is what they are given unless the caller gives something.
 func (p *Policy) by(needs baselines.Needs, g baselines.Given, create func(baselines.Given) (cluster.Scheduler, error)) {
 	p.New = func() (cluster.Scheduler, error) { return create(g) }
-	if p.Needs = needs; needs != (baselines.Needs{}) {
+	if p.Needs = needs; needs != (baselines.Needs{Estimates: needs.Estimates}) {
 		p.With = create
 	}
 }
@@ -133,20 +133,10 @@ func (p Policy) Given(g baselines.Given) Policy {
 	return p
 }
 
-// NeedsEstimates reports whether the policy cannot decide about a job without an estimate of its duration.
-func (p *Policy) NeedsEstimates() bool {
-	if p.Needs.Fitted || p.Needs.Truth.Times {
-		return false // it predicts, or is told
-	}
-	s, err := p.Given(baselines.Nothing()).New()
-	return err == nil && cluster.NeedsEstimates(s)
-}
-
 // wear puts the outer suffixes of a name around the schedulers of a policy that is no baseline, and names the policy as asked.
 func (p *Policy) wear(spec baselines.Spec) {
 	if p.Spec = spec; !spec.IsBaseline() && len(spec.Suffixes) > 0 {
-		inner, needs := *p, spec.Needs()
-		needs.Add(p.Needs)
+		inner, needs := *p, spec.NeedsAround(p.Needs)
 		p.Rule = strings.Join(spec.Suffixes, "")
 		p.Name += p.Rule
 		p.With = nil

@@ -315,7 +315,7 @@ func (c *Config) told() (names []string) {
 // estimated returns an error if a baseline needs estimates that a scenario does not tell.
 func (r *run) estimated(s baselines.Spec) error {
 	for _, src := range slices.Concat(r.stages...) {
-		if inner, _ := s.CutKnow(); !src.Scenario().Estimated() && s.NeedsEstimates() {
+		if inner, _ := s.CutKnow(); !src.Scenario().Estimated() && s.Needs().Estimates {
 			return fmt.Errorf("%s needs an estimate of every job's duration, and %s tells none: want one that needs none, such as %s",
 				s, src.Scenario().Name, inner.String()+baselines.KnowSuffix)
 		}

@@ -16,12 +16,9 @@ func TestWhoNeedsEstimates(t *testing.T) {
 	e := scenariotest.Episode(t, "embedded-small-v1", "estimates.kind=none", "window.arrivals=12")
 	said := map[bool]int{}
 	for _, name := range variants() {
-		create := func() cluster.Scheduler {
-			return must.Get(New(name))(t)
-		}
 		run := must.Get(e.New())(t)
-		err := run.Run(t.Context(), create(), 1)
-		needs := cluster.NeedsEstimates(create())
+		err := run.Run(t.Context(), must.Get(New(name))(t), 1)
+		needs := must.Get(Table().Parse(name))(t).Needs().Estimates
 		if fails := errors.Is(err, cluster.ErrNoEstimate); needs != fails || err != nil && !fails {
 			t.Errorf("%s needs estimates: %v, and without them: %v", name, needs, err)
 		}

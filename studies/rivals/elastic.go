@@ -16,9 +16,11 @@ import (
 // resizing returns Lyra and the policies that it is compared with for sizing elastic jobs. They run as in its simulator, where
 // resizes and distance cost nothing.
 func resizing() []baselines.Baseline {
+	lyra, _ := baselines.Table{}.Find("lyra")
 	of := func(b baselines.Baseline, c elastic.Config, make func() elastic.Policy) baselines.Baseline {
 		b.Source += ", as in Lyra (EuroSys 2023), §7.1"
-		b.Declare = func(*baselines.Settings) func(string) cluster.Scheduler {
+		b.Declare = func(s *baselines.Settings) func(string) cluster.Scheduler {
+			s.Needs.Estimates = b.Needs == lyra.Needs
 			return func(name string) cluster.Scheduler { return elastic.New(name, make(), c) }
 		}
 		return b
@@ -32,7 +34,6 @@ func resizing() []baselines.Baseline {
 		b.Name, b.About = name, b.Name+about
 		return of(b, c, make)
 	}
-	lyra, _ := baselines.Table{}.Find("lyra")
 	plain, epoch := elastic.Config{}, elastic.Literal()
 	epoch.Epoch = time.Minute
 	return []baselines.Baseline{

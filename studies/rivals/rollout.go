@@ -23,6 +23,7 @@ func lookahead() baselines.Baseline {
 
 func declareRollout(s *baselines.Settings) func(string) cluster.Scheduler {
 	base, menu := "sjfskip", s.Menu()
+	s.Needs.Estimates = true // as sjfskip does
 	c := rollout.Default(nil)
 	s.Text(&base, "base", "a baseline, its options behind it as in sjfhold/times=3", func(text string) error {
 		b, err := baseOf(s.Table, text, menu)

@@ -85,7 +85,11 @@ func TestWhoNeedsEstimates(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = run.Run(t.Context(), made(t, name), 1)
-		needs := cluster.NeedsEstimates(made(t, name))
+		spec, mistake := Table().Parse(name)
+		if mistake != nil {
+			t.Fatal(mistake)
+		}
+		needs := spec.Needs().Estimates
 		if fails := errors.Is(err, cluster.ErrNoEstimate); needs != fails || err != nil && !fails {
 			t.Errorf("%s needs estimates: %v, and without them: %v", name, needs, err)
 		}
