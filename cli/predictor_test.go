@@ -38,7 +38,7 @@ func TestPredictorFit(t *testing.T) {
 		t.Errorf("fit --json says\n%s, %v", s.out, err)
 	}
 	s = must(t, append([]string{"predictor", "fit", "--kind", "group-mean", "--out", "-"}, smallScenario...)...)
-	if !strings.HasPrefix(s.out, "clustergym predictor 1\n") {
+	if !strings.HasPrefix(s.out, `{"format":"clustergym-predictor","version":2,`) {
 		t.Errorf("fit to standard output writes %.40q", s.out)
 	}
 }

@@ -14,17 +14,17 @@ import (
 
 // Config are the settings for growing a forest. All values are choices of this package.
 type Config struct {
-	Trees   int // 1 to 1024
-	Depth   int // largest number of splits between root and leaf, 1 to 64
-	MinLeaf int // least number of rows of the bootstrap sample in a leaf, at least 1
+	Trees   int `predictor:"trees,need"`    // 1 to 1024
+	Depth   int `predictor:"depth,need"`    // largest number of splits between root and leaf, 1 to 64
+	MinLeaf int `predictor:"min_leaf,need"` // least number of rows of the bootstrap sample in a leaf, at least 1
 	// Features is the number of features drawn for each split; 0 means the square root of the number of all features, rounded up.
 	// If none of the features drawn can split the rows, more are drawn.
-	Features int
-	Bins     int // largest number of bins of a feature, 2 to 256
+	Features int `predictor:"features,need"`
+	Bins     int `predictor:"bins,need"` // largest number of bins of a feature, 2 to 256
 	// Median makes the forest predict the median of its trees' answers, each the median of the targets in a leaf, instead of means.
 	// The median is closer to most targets if their distribution is skewed or has several peaks. Splits minimise squared errors in
 	// both cases.
-	Median  bool
+	Median  bool   `predictor:"median,need"`
 	Seed    uint64 // of bootstrap samples and drawn features
 	Workers int    // number of trees grown at once; 0: one per processor; it does not change the result
 }

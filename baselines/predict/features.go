@@ -24,44 +24,45 @@ const (
 
 // levelKey identifies one set of a level. Only the fields that its level uses are set.
 type levelKey struct {
-	level      uint8
-	key        Key
-	user, name string
-	size       int64
+	Level int    `predictor:"level,need,0..7"`
+	Key   Key    `predictor:"key"`
+	User  string `predictor:"user,text"`
+	Name  string `predictor:"name,text"`
+	Size  int64  `predictor:"gpu_milli"`
 }
 
 // levelOf returns the set of a level that a job belongs to. ok is false if the job lacks the fields that the level uses.
 func levelOf(level int, s *cluster.JobSpec) (k levelKey, ok bool) {
-	k.level = uint8(level)
+	k.Level = level
 	switch level {
 	case ofKey:
-		k.key = KeyOf(s)
-		return k, k.key != Key{}
+		k.Key = KeyOf(s)
+		return k, k.Key != Key{}
 	case ofUserSize:
-		k.user, k.size = s.User, s.GPUMilli()
+		k.User, k.Size = s.User, s.GPUMilli()
 		return k, s.User != ""
 	case ofUserModel:
-		k.user, k.name = s.User, s.Model
+		k.User, k.Name = s.User, s.Model
 		return k, s.User != "" && s.Model != ""
 	case ofUser:
-		k.user = s.User
+		k.User = s.User
 		return k, s.User != ""
 	case ofTenant:
-		k.name = s.Tenant
+		k.Name = s.Tenant
 		return k, s.Tenant != ""
 	case ofModel:
-		k.name = s.Model
+		k.Name = s.Model
 		return k, s.Model != ""
 	case ofSize:
-		k.size = s.GPUMilli()
+		k.Size = s.GPUMilli()
 	}
 	return k, true
 }
 
 // level is what the predictor knows of a set of jobs.
 type level struct {
-	runs  // the latest logarithms
-	count int
+	runs     // the latest logarithms
+	Jobs int `predictor:"jobs,need,0..mostCount"`
 }
 
 // A row of features consists of: the logarithm of the run time that the group median or a cold start predicts; the logarithm of
@@ -96,7 +97,7 @@ func (f *forestState) row(dst []float32, s *cluster.JobSpec) []float32 {
 		for _, x := range known.sorted {
 			squares += (x - mean) * (x - mean)
 		}
-		dst = append(dst, float32(math.Log1p(float64(known.count))), float32(known.median()+own), float32(mean+own),
+		dst = append(dst, float32(math.Log1p(float64(known.Jobs))), float32(known.median()+own), float32(mean+own),
 			float32(known.last(1)+own), float32(known.last(3)+own), float32(math.Sqrt(squares/float64(known.runs.count()))))
 	}
 	return dst
@@ -110,17 +111,13 @@ func (f *forestState) learn(s *cluster.JobSpec, iterations float64, keep int) {
 		if !ok {
 			continue
 		}
-		known := f.levels[k]
-		if known == nil {
-			known = &level{}
-			f.levels[k] = known
-		}
+		known := valueOf(f.levels, k)
 		x := log + pace
 		if l == ofKey {
 			x = log
 		}
 		known.add(x, keep)
-		known.count = more(known.count)
+		known.Jobs = more(known.Jobs)
 	}
 }
 

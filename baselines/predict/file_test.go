@@ -2,10 +2,8 @@ package predict
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/formattest"
 	"github.com/clustergym/clustergym/internal/must"
 	"pgregory.net/rapid"
 )
@@ -82,15 +81,6 @@ func TestNewOpensFiles(t *testing.T) {
 	}
 }
 
-// sealed returns a file with the given body.
-func sealed(body []byte) []byte {
-	b := append([]byte(magic), body...)
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
-}
-
-func bodyOf(file []byte) []byte { return file[len(magic) : len(file)-sha256.Size] }
-
 type foreign struct{ Predictor }
 
 func TestFileMistakes(t *testing.T) {
@@ -100,56 +90,42 @@ func TestFileMistakes(t *testing.T) {
 	if err := Save(&bytes.Buffer{}, newNoisy(newNoisy(newGranted(), 1), 1)); err == nil {
 		t.Error("noise twice is saved")
 	}
-	p := newGroupMean()
-	p.Observe(&cluster.JobSpec{Group: "g", Workers: 1}, 33)
-	good := saved(t, p)
-	flipped := slices.Clone(good)
-	flipped[len(magic)+30] ^= 1
-	edit := func(old, new string) []byte {
-		b := bytes.Replace(bodyOf(good), []byte(old), []byte(new), 1)
-		if bytes.Equal(b, bodyOf(good)) {
-			t.Fatalf("nothing to edit: %q", old)
-		}
-		return sealed(b)
-	}
-	number := func(x float64) string {
-		var c codec
-		c.float("", &x, 0, 0)
-		return string(c.b)
-	}
-	with := func(x float64) []byte { return edit(number(33), number(x)) }
-	var ring codec // a ring that is full and whose oldest element is past its end
-	kind, one := kindMean, 1.0
-	ring.text("", &kind)
-	for _, n := range []int{0, 0, typicalOf, typicalOf} {
-		ring.size("", n, 0)
-	}
-	for range typicalOf {
-		ring.float("", &one, 0, 0)
-	}
-	var noise codec
-	kind = kindNoisy
-	noise.text("", &kind)
-	noise.float("", &one, 0, 0)
+	mean, grown := newGroupMean(), NewForest(eager())
+	mean.Observe(&cluster.JobSpec{Group: "g", Workers: 1}, 33)
+	answers(t, recurrent(t, 30), grown, 1)
 	for _, c := range []struct {
-		name string
-		file []byte
-		want string
+		name     string
+		p        Predictor
+		from, to string
+		want     string
 	}{
-		{"nothing", nil, `begins with ""`},
-		{"another version", []byte("clustergym predictor 2\n" + strings.Repeat("x", 99)), `want "clustergym predictor 1\n"`},
-		{"cut off early", []byte(magic), "cut off after 23 bytes"},
-		{"cut off", good[:len(good)-5], "checksum is wrong"},
-		{"a bit flipped", flipped, "checksum is wrong"},
-		{"another kind", edit("group-mean", "group-mode"), `kind "group-mode", want one of granted`},
-		{"a ring past its end", sealed(ring.b), "4096 seconds from the 4096-th on"},
-		{"noise twice", sealed(append(slices.Clone(noise.b), noise.b...)), "noise only once"},
-		{"more than its end", sealed(append(bodyOf(good), 0)), "1 bytes after its end"},
-		{"less than its end", sealed(bodyOf(good)[:50]), "it ends too early"},
-		{"no iterations", with(0), "iterations 0, want 1 to"},
-		{"iterations that are no number", with(math.NaN()), "iterations NaN"},
+		{"nothing", mean, string(saved(t, mean)), "", "unexpected EOF"},
+		{"an earlier version", mean, "{", "clustergym predictor 1\n", "it is of version 1, want 2: fit it again"},
+		{"a later version", mean, `"version":2`, `"version":3`, "line 1: version: 3, want"},
+		{"cut off", mean, "}}\n", "", "unexpected EOF"},
+		{"another kind", mean, "group-mean", "group-mode", `kind: "group-mode", want granted or group-mean`},
+		{"a ring past its end", mean, `"latest":[33]`, `"latest":[33],"next":1`, "history.alike[0]: 1 numbers from the 1-th on"},
+		{"a ring that is not full", mean, `"latest":[33]`, `"latest":[33,34],"next":1`, "history.alike[0]: 2 numbers from the 1-th on"},
+		{"no numbers", mean, `"latest":[33]`, `"latest":[]`, "history.alike[0]: 0 numbers from the 0-th on, want 1 to 256"},
+		{"no key", mean, `"group":"g"`, ``, "history.alike[0]: no key"},
+		{"more than its end", mean, "}}\n", "}}{}", "more text after the end"},
+		{"no iterations", mean, "[33]", "[0]", "history.alike[0]: 0, want a number from 1 to"},
+		{"too much noise", mean, `"kind"`, `"noise":11,"kind"`, "noise: 11, want a number from 0 to 10"},
+		{"no forest", mean, "group-mean", "forest", "forest: want one for the kind forest alone"},
+		{"a set twice", grown, `"levels":[`, `"levels":[{"of":{"level":7},"latest":[1],"jobs":1},`, "forest.levels["},
+		{"fewer jobs than numbers", grown, `"jobs":`, `"jobs":0,"next":0,"x":`, "x: unknown field"},
+		{"bad settings", grown, `"first":5`, `"first":1`, "first 1, want 2 to"},
+		{"fewer rows", grown, `"rows":[`, `"rows":[0,`, "forest: rows of"},
+		{"fewer observations", grown, `"observations":`, `"observations":1,"since":`, "since: unknown field"},
+		{"another forest", grown, `"grown":{"features":56`, `"grown":{"features":57`, "forest.grown: 57 features, want 56"},
+		{"a tree without leaves", grown, `"trees":[`, `"trees":[{"features":[0],"values":[0]},`, "forest.grown: tree 0: it ends before"},
 	} {
-		_, err := load(bytes.NewReader(c.file))
+		good := string(saved(t, c.p))
+		bad := strings.Replace(good, c.from, c.to, 1)
+		if bad == good {
+			t.Fatalf("%s: nothing to edit: %q in\n%s", c.name, c.from, good)
+		}
+		_, err := load(strings.NewReader(bad))
 		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -159,27 +135,31 @@ func TestFileMistakes(t *testing.T) {
 // FuzzLoad checks that load either rejects a file or returns a predictor that predicts, learns and can be saved again.
 func FuzzLoad(f *testing.F) {
 	jobs := recurrent(f, 30)
+	var seeds []string
 	for _, p := range all() {
-		f.Add(bodyOf(saved(f, p)))
+		seeds = append(seeds, string(saved(f, p)))
 		answers(f, jobs, p, 1)
-		f.Add(bodyOf(saved(f, p)))
+		seeds = append(seeds, string(saved(f, p)))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := load(bytes.NewReader(sealed(b)))
-		if err != nil {
-			return
-		}
-		if !bytes.Equal(saved(t, p), sealed(b)) {
-			t.Fatal("saved again it is another file")
-		}
-		for i := range jobs {
-			spec := jobs[i].JobSpec
-			spec.Name = fmt.Sprint("new ", i)
-			if x, _ := p.Predict(&spec); !(x >= 1 && x <= mostIterations) {
-				t.Fatalf("%v iterations", x)
+	formattest.Fuzz(f, formattest.Format[Predictor]{
+		Bytes: true,
+		Read:  func(text []byte) (Predictor, error) { return load(bytes.NewReader(text)) },
+		Write: func(p Predictor) ([]byte, error) {
+			var b bytes.Buffer
+			err := Save(&b, p)
+			return b.Bytes(), err
+		},
+		Check: func(t *testing.T, read Predictor) {
+			p := loaded(t, saved(t, read)) // the one read goes on to be written
+			for i := range jobs {
+				spec := jobs[i].JobSpec
+				spec.Name = fmt.Sprint("new ", i)
+				if x, _ := p.Predict(&spec); !(x >= 1 && x <= mostIterations) {
+					t.Fatalf("%v iterations", x)
+				}
+				p.Observe(&spec, trueIterations(&jobs[i]))
 			}
-			p.Observe(&spec, trueIterations(&jobs[i]))
-		}
-		loaded(t, saved(t, p))
-	})
+			loaded(t, saved(t, p))
+		},
+	}, seeds...)
 }

@@ -2,7 +2,6 @@ package predict
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -18,15 +17,17 @@ import (
 // here and its default are our choices, after a comparison (clustergym-studies predictor compare) on two public traces and on
 // generated workloads.
 type ForestConfig struct {
-	Forest forest.Config // how each forest is grown; Seed is replaced by a seed derived from that of Reset
-	First  int           // number of observations before the first training, at least 2
-	Every  int           // number of observations between two trainings; early on half of those so far, if that is less
-	Window int           // number of the latest observations that a forest is trained on
-	Runs   int           // number of the latest jobs of a set from whose run times the features are computed
+	// Forest is how each forest is grown; Seed is replaced by a seed derived from that of Reset.
+	Forest forest.Config `predictor:"forest,need"`
+	First  int           `predictor:"first,need"` // number of observations before the first training, at least 2
+	// Every is the number of observations between two trainings; early on half of those so far, if that is less.
+	Every  int `predictor:"every,need"`
+	Window int `predictor:"window,need"` // number of the latest observations that a forest is trained on
+	Runs   int `predictor:"runs,need"`   // number of the latest jobs of a set from whose run times the features are computed
 	// Trials is the number of runs of a recurring job on which the predictor compares the forest with the group median. After that
 	// it uses the better one for this recurring job; before, the forest. With 0 it always uses the forest.
-	Trials int
-	Decay  float64 // weight of the latest run in the mean absolute log error of this comparison
+	Trials int     `predictor:"trials,need"`
+	Decay  float64 `predictor:"decay,need"` // weight of the latest run in the mean absolute log error of this comparison
 }
 
 // DefaultForest returns settings for 50 trees of medians, of depth 10, with at least 30 observations in a leaf and √p features
@@ -81,7 +82,7 @@ type forestPredictor struct {
 type forestState struct {
 	past    *history
 	levels  map[levelKey]*level
-	contest map[Key]contest
+	contest map[Key]*contest
 	rows    []float32 // [observation][feature], the latest Window observations
 	targets []float64 // log seconds, by observation
 	seen    int       // number of observations in all
@@ -91,8 +92,9 @@ type forestState struct {
 
 // contest compares the forest with the group median on one recurring job.
 type contest struct {
-	trials         int
-	forest, median float64 // decayed mean absolute log errors
+	Trials int     `predictor:"trials,0..mostCount"`
+	Forest float64 `predictor:"forest,0..2000"` // decayed mean absolute log errors
+	Median float64 `predictor:"median,0..2000"`
 }
 
 // answer is the first prediction for a job.
@@ -130,15 +132,17 @@ func (f *forestPredictor) Reset(seed uint64) {
 		f.forestState = f.loaded.clone()
 		return
 	}
-	f.forestState = forestState{past: newHistory(), levels: map[levelKey]*level{}, contest: map[Key]contest{}}
+	f.forestState = forestState{past: newHistory(), levels: map[levelKey]*level{}, contest: map[Key]*contest{}}
 }
 
 func (f *forestState) clone() forestState {
 	c := *f
-	c.past, c.contest = f.past.clone(), maps.Clone(f.contest)
-	c.levels = make(map[levelKey]*level, len(f.levels))
+	c.past, c.contest, c.levels = f.past.clone(), make(map[Key]*contest, len(f.contest)), make(map[levelKey]*level, len(f.levels))
+	for k, x := range f.contest {
+		c.contest[k] = new(*x)
+	}
 	for k, l := range f.levels {
-		c.levels[k] = &level{*l.runs.clone(), l.count}
+		c.levels[k] = &level{*l.runs.clone(), l.Jobs}
 	}
 	// sharing is safe: observations never change, and appending to a clipped slice allocates a new one
 	c.rows, c.targets = slices.Clip(f.rows), slices.Clip(f.targets)
@@ -155,7 +159,7 @@ func (f *forestPredictor) Predict(s *cluster.JobSpec) (iterations float64, cold 
 		a.trial = !cold
 		a.forest = min(max(f.forest.Predict(a.row)-math.Log(physics.IterationSeconds(s)), 0), math.Log(mostIterations))
 		said = a.forest
-		if c := f.contest[KeyOf(s)]; a.trial && f.config.Trials > 0 && c.trials >= f.config.Trials && c.median < c.forest {
+		if c := f.contest[KeyOf(s)]; a.trial && f.config.Trials > 0 && c != nil && c.Trials >= f.config.Trials && c.Median < c.Forest {
 			said = a.median
 		}
 	}
@@ -174,11 +178,10 @@ func (f *forestPredictor) Observe(s *cluster.JobSpec, iterations float64) {
 		a = &answer{row: f.row(make([]float32, 0, features), s)}
 	}
 	if a.trial {
-		c := f.contest[KeyOf(s)]
-		c.trials = more(c.trials)
-		c.forest += f.config.Decay * (math.Abs(a.forest-log) - c.forest)
-		c.median += f.config.Decay * (math.Abs(a.median-log) - c.median)
-		f.contest[KeyOf(s)] = c
+		c := valueOf(f.contest, KeyOf(s))
+		c.Trials = more(c.Trials)
+		c.Forest += f.config.Decay * (math.Abs(a.forest-log) - c.Forest)
+		c.Median += f.config.Decay * (math.Abs(a.median-log) - c.Median)
 	}
 	f.rows = append(f.rows, a.row...)
 	f.targets = append(f.targets, log+math.Log(physics.IterationSeconds(s)))

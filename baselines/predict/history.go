@@ -21,15 +21,19 @@ const firstGuess = trace.FirstGuess
 // Key identifies a recurring job: by its Group if it has one, otherwise by who submits it, its number of workers, its request
 // and how it trains which model. The zero Key stands for a job without group, user and tenant, which recurs with no other job.
 type Key struct {
-	group, user, model      string
-	workers, stages, tensor int32
-	request                 cluster.Amount
+	Group   string   `predictor:"group,text"`
+	User    string   `predictor:"user,text"`
+	Model   string   `predictor:"model,text"`
+	Workers int32    `predictor:"workers"`
+	Stages  int32    `predictor:"stages"`
+	Tensor  int32    `predictor:"tensor"`
+	Request [4]int32 `predictor:"request"` // the fields of cluster.Amount
 }
 
 // KeyOf returns the key of the recurring job that a job is a run of.
 func KeyOf(s *cluster.JobSpec) Key {
 	if s.Group != "" {
-		return Key{group: s.Group}
+		return Key{Group: s.Group}
 	}
 	user := s.User
 	if user == "" {
@@ -37,27 +41,29 @@ func KeyOf(s *cluster.JobSpec) Key {
 			return Key{}
 		}
 	}
+	r := &s.Request
 	return Key{
-		user: user, model: s.Model, workers: s.Workers, stages: max(s.Stages, 1), tensor: max(s.Tensor, 1), request: s.Request,
+		User: user, Model: s.Model, Workers: s.Workers, Stages: max(s.Stages, 1), Tensor: max(s.Tensor, 1),
+		Request: [4]int32{r.GPUMilli, r.CPUMilli, r.MemMiB, r.GPUMemMiB},
 	}
 }
 
 // runs contains the latest of a series of numbers, such as the iterations of a recurring job's runs.
 type runs struct {
-	latest []float64 // a ring once it is full
-	next   int       // place of the oldest in the ring
+	Latest []float64 `predictor:"latest,need,-1e30..1e30,most=typicalOf"` // a ring once it is full
+	Next   int       `predictor:"next"`                                   // place of the oldest in the ring
 	sorted []float64 // the same numbers, ascending
 }
 
 // add adds a number and drops the oldest if there are then more than most.
 func (r *runs) add(x float64, most int) {
-	if len(r.latest) < most {
-		r.latest = append(r.latest, x)
+	if len(r.Latest) < most {
+		r.Latest = append(r.Latest, x)
 	} else {
-		old, _ := slices.BinarySearch(r.sorted, r.latest[r.next])
+		old, _ := slices.BinarySearch(r.sorted, r.Latest[r.Next])
 		r.sorted = slices.Delete(r.sorted, old, old+1)
-		r.latest[r.next] = x
-		r.next = (r.next + 1) % most
+		r.Latest[r.Next] = x
+		r.Next = (r.Next + 1) % most
 	}
 	at, _ := slices.BinarySearch(r.sorted, x)
 	r.sorted = slices.Insert(r.sorted, at, x)
@@ -67,7 +73,7 @@ func (r *runs) count() int {
 	if r == nil {
 		return 0
 	}
-	return len(r.latest)
+	return len(r.Latest)
 }
 
 func (r *runs) mean() float64 {
@@ -85,27 +91,32 @@ func (r *runs) median() float64 {
 
 // last returns the mean of the n numbers added last, or of all if there are fewer.
 func (r *runs) last(n int) float64 {
-	n = min(n, len(r.latest))
+	n = min(n, len(r.Latest))
 	sum := 0.0
 	for i := range n {
-		sum += r.latest[(r.next+len(r.latest)-1-i)%len(r.latest)]
+		sum += r.Latest[(r.Next+len(r.Latest)-1-i)%len(r.Latest)]
 	}
 	return sum / float64(n)
 }
 
 func (r *runs) clone() *runs {
-	return &runs{slices.Clone(r.latest), r.next, slices.Clone(r.sorted)}
+	return &runs{slices.Clone(r.Latest), r.Next, slices.Clone(r.sorted)}
 }
 
 // history summarises the jobs that have ended.
 type history struct {
-	alike map[Key]*runs   // iterations, by recurring job
-	sizes map[int64]*runs // isolated run times in seconds, by thousandths of GPUs
-	all   runs            // isolated run times of all jobs
+	alike map[Key]*runs  // iterations, by recurring job
+	sizes map[size]*runs // isolated run times in seconds, by thousandths of GPUs
+	all   runs           // isolated run times of all jobs
+}
+
+// size is a number of GPUs.
+type size struct {
+	Milli int64 `predictor:"gpu_milli,need"`
 }
 
 func newHistory() *history {
-	return &history{alike: map[Key]*runs{}, sizes: map[int64]*runs{}}
+	return &history{alike: map[Key]*runs{}, sizes: map[size]*runs{}}
 }
 
 func (h *history) clone() *history {
@@ -124,10 +135,10 @@ func (h *history) clone() *history {
 func (h *history) add(s *cluster.JobSpec, iterations float64) {
 	iterations = believed(iterations)
 	if k := KeyOf(s); k != (Key{}) {
-		entry(h.alike, k).add(iterations, runsKept)
+		valueOf(h.alike, k).add(iterations, runsKept)
 	}
 	seconds := iterations * physics.IterationSeconds(s)
-	entry(h.sizes, s.GPUMilli()).add(seconds, typicalOf)
+	valueOf(h.sizes, size{s.GPUMilli()}).add(seconds, typicalOf)
 	h.all.add(seconds, typicalOf)
 }
 
@@ -142,13 +153,14 @@ func believed(iterations float64) float64 {
 	return min(iterations, mostIterations)
 }
 
-func entry[K comparable](m map[K]*runs, k K) *runs {
-	r := m[k]
-	if r == nil {
-		r = &runs{}
-		m[k] = r
+// valueOf returns the value of a key, a new one if there is none.
+func valueOf[K comparable, V any](m map[K]*V, k K) *V {
+	v := m[k]
+	if v == nil {
+		v = new(V)
+		m[k] = v
 	}
-	return r
+	return v
 }
 
 // runs returns the runs of the job's recurring job, nil if none has ended.
@@ -167,7 +179,7 @@ func (h *history) guess(s *cluster.JobSpec) float64 {
 // because these jobs train different models.
 func (h *history) typical(s *cluster.JobSpec) float64 {
 	guess := firstGuess.Seconds()
-	if r := h.sizes[s.GPUMilli()]; r.count() >= enoughJobs {
+	if r := h.sizes[size{s.GPUMilli()}]; r.count() >= enoughJobs {
 		guess = r.median()
 	} else if h.all.count() > 0 {
 		guess = h.all.median()

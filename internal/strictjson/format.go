@@ -228,6 +228,8 @@ func (f *Format) reader(t reflect.Type, words []string) func(r *Reader, to refle
 		return func(r *Reader, to reflect.Value) { to.SetInt(r.Number(least, most)) }
 	case reflect.Uint64:
 		return func(r *Reader, to reflect.Value) { to.SetUint(r.Unsigned()) }
+	case reflect.Float32:
+		return func(r *Reader, to reflect.Value) { to.SetFloat(r.Float32()) }
 	case reflect.Float64:
 		if low == "" && high == "" {
 			return func(r *Reader, to reflect.Value) { to.SetFloat(r.Positive()) }

@@ -70,6 +70,15 @@ func (r *Reader) Float(least, most float64) float64 {
 	return x
 }
 
+// Float32 reads any number of 32 bits.
+func (r *Reader) Float32() float64 {
+	x, err := strconv.ParseFloat(string(r.Numeral()), 32)
+	if err != nil {
+		r.Refuse("a number of 32 bits")
+	}
+	return x
+}
+
 // Positive reads a finite number above 0. It sets an error for anything else.
 func (r *Reader) Positive() float64 {
 	x, err := strconv.ParseFloat(string(r.Numeral()), 64)

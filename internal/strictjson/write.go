@@ -53,8 +53,8 @@ func (f *Format) writer(t reflect.Type, words []string) writer {
 		return func(b []byte, v reflect.Value) []byte { return strconv.AppendInt(b, v.Int(), 10) }
 	case reflect.Uint64:
 		return func(b []byte, v reflect.Value) []byte { return strconv.AppendUint(b, v.Uint(), 10) }
-	case reflect.Float64:
-		return func(b []byte, v reflect.Value) []byte { return AppendFloat(b, "", v.Float()) }
+	case reflect.Float32, reflect.Float64:
+		return func(b []byte, v reflect.Value) []byte { return strconv.AppendFloat(b, v.Float(), 'g', -1, t.Bits()) }
 	case reflect.String:
 		return func(b []byte, v reflect.Value) []byte { return AppendText(b, v.String()) }
 	case reflect.Slice, reflect.Array:

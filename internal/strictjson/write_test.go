@@ -15,6 +15,7 @@ type written struct {
 	Level   uint8     `w:"level,word"`
 	Pair    [2]int32  `w:"pair,need"`
 	Numbers []float64 `w:"numbers,0..,most=9"`
+	Small   []float32 `w:"small,most=9"`
 	Below   *below    `w:"below,line"`
 	Rows    []below   `w:"rows,most=9,lines"`
 	Twice   half      `w:"twice,half"`
@@ -44,8 +45,8 @@ func TestStructsAreWrittenAndReadBack(t *testing.T) {
 		{written{}, `{"id":0,"always":"","pair":[0,0]}`},
 		{written{Below: &below{}, Rows: []below{{}, {true, 1 << 63}}}, `{"id":0,"always":"","pair":[0,0],` + "\n" + `"below":{},"rows":[` +
 			"\n{},\n" + `{"flag":true,"seed":9223372036854775808}]}`},
-		{written{ID: 7, Always: "é", Some: `"<`, Level: 1, Pair: [2]int32{1, 2}, Numbers: []float64{0, 1e-7, 2.5}, Twice: 21},
-			`{"id":7,"always":"é","some":"\"\u003c","level":"yes","pair":[1,2],"numbers":[0,1e-07,2.5],"twice":42}`},
+		{written{ID: 7, Always: "é", Some: `"<`, Level: 1, Pair: [2]int32{1, 2}, Numbers: []float64{0, 1e-7, 2.5}, Small: []float32{-.1, 3e38}, Twice: 21},
+			`{"id":7,"always":"é","some":"\"\u003c","level":"yes","pair":[1,2],"numbers":[0,1e-07,2.5],"small":[-0.1,3e+38],"twice":42}`},
 	} {
 		if got := string(f.Append(nil, &c.v)); got != c.text {
 			t.Errorf("written\n%s\nwant\n%s", got, c.text)
@@ -54,6 +55,10 @@ func TestStructsAreWrittenAndReadBack(t *testing.T) {
 		if err := f.Parse([]byte(c.text), nil, &back); err != nil || !cmp.Equal(back, c.v) {
 			t.Errorf("%s was read as %+v: %v", c.text, back, err)
 		}
+	}
+	if err := f.Parse([]byte(`{"id":0,"pair":[1,2],"small":[1e39]}`), nil, new(written)); err == nil || err.Error() !=
+		"line 1: small[0]: 1e39, want a number of 32 bits" {
+		t.Errorf("a number that is too large: %v", err)
 	}
 	if err := f.Parse([]byte(`{"id":0,"pair":[1]}`), nil, new(written)); err == nil || err.Error() != "line 1: pair: a list of 1, want 2" {
 		t.Errorf("a list that is too short: %v", err)
