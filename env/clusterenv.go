@@ -25,7 +25,7 @@ type Config struct {
 	Game   game.Config
 	Reward Reward // nil means Flow{}
 	// Objective makes minus the cost of the objective the reward, in place of Reward. Each agent's own reward is its part: that of a
-	// running job is divided among its servers by their workers, all else among all servers.
+	// running job is divided among its servers by their workers, all else among all servers. It is Game.Objective, too.
 	Objective *objectives.Objective
 }
 
@@ -57,6 +57,9 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	if cfg.Reward == nil {
 		cfg.Reward = Flow{}
+	}
+	if cfg.Objective != nil {
+		cfg.Game.Objective = cfg.Objective
 	}
 	g, err := game.New(cfg.Game, len(cfg.Sim.Cluster.Servers))
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/clustergym/clustergym/env/candidates"
+	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 )
 
@@ -24,8 +26,24 @@ func (c *Cluster) Alone(ctx context.Context, seed uint64) (*sim.Log, error) {
 	if rule := c.cfg.Game.Rule; rule != nil {
 		prior = candidates.New("prior", c.cfg.Game.Review, rule)
 	}
+	if o := c.cfg.Game.Objective; o != nil {
+		prior = &woken{prior, objectives.NewForesight(o)}
+	}
 	if err := episode.Run(ctx, prior, seed); err != nil {
 		return nil, fmt.Errorf("play the prior alone: %w", err)
 	}
 	return episode.Log(), nil
+}
+
+// woken is a scheduler that decides at the instants at which the game with its objective does.
+type woken struct {
+	cluster.Scheduler
+	costs *objectives.Foresight
+}
+
+// Schedule implements cluster.Scheduler.
+func (w *woken) Schedule(tx *cluster.Txn) error {
+	w.costs.Look(tx.View())
+	w.costs.Wake(tx)
+	return w.Scheduler.Schedule(tx)
 }

@@ -83,24 +83,7 @@ func (s *Scheduler) Reset(seed uint64) error {
 }
 
 // runTime returns how long a job is believed to run in all.
-func (s *Scheduler) runTime(id cluster.JobID) time.Duration {
-	return s.view.Progress(id) + left(s.view, id)
-}
-
-// leastKnown is how long a job of which nothing is known still runs at least.
-const leastKnown = 10 * time.Minute
-
-// left returns how long a job still has to run, at its speed if it runs.
-func left(v *cluster.View, id cluster.JobID) time.Duration {
-	switch {
-	case !v.Knows(id):
-		return max(v.Age(id), leastKnown)
-	case v.Phase(id) == cluster.Running:
-		return max(v.ExpectedFinish(id)-v.Now(), time.Second)
-	}
-	d, _ := v.Remaining(id)
-	return max(d, time.Second)
-}
+func (s *Scheduler) runTime(id cluster.JobID) time.Duration { return objectives.Believed(s.view, id) }
 
 // Schedule implements cluster.Scheduler.
 func (s *Scheduler) Schedule(tx *cluster.Txn) error {
@@ -129,7 +112,7 @@ func (s *Scheduler) look(tx *cluster.Txn) {
 	s.waiting = s.waiting[:0]
 	var sum time.Duration
 	for _, id := range v.Pending() {
-		d := left(v, id)
+		d := objectives.Left(v, id)
 		sum += min(d, 30*24*time.Hour)
 		spec := v.Spec(id)
 		s.waiting = append(s.waiting, live{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // room forecasts when GPUs become free if nobody is stopped and nobody else starts.
@@ -48,7 +49,7 @@ func (r *room) look(v *cluster.View) {
 		r.free = append(r.free, free)
 	}
 	for _, id := range v.Running() {
-		d := left(v, id)
+		d := objectives.Left(v, id)
 		for _, p := range v.Placement(id) {
 			r.ends = append(r.ends, end{d, p.Server, gpus(p)})
 		}

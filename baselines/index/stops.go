@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // stopper finds running jobs whose stop lets a waiting one start and costs less than that saves.
@@ -59,7 +60,7 @@ func (p *stopper) look() {
 		p.total += float64(v.Working(cluster.ServerID(i)))
 	}
 	for _, id := range v.Running() {
-		r := runner{id: id, left: left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU}
+		r := runner{id: id, left: objectives.Left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU}
 		if v.Now() < v.Since(id)+s.restart.least(v, id) {
 			continue // it has just been started
 		}

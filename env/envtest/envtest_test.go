@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/envtest"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
@@ -112,6 +113,13 @@ func TestConformance(t *testing.T) {
 		{"fractions, CPU, memory, few estimates", generated(5, 100, amounts)},
 		{"amounts of a menu, and moves", generated(4, 80, menu)},
 		{"a lead server", generated(5, 80, func(c *env.Config) { c.Game.Agree = game.Lead })},
+		{"an objective", generated(5, 80, func(c *env.Config) {
+			o, err := objectives.Open("deadlines")
+			if err != nil {
+				panic(err)
+			}
+			c.Objective = o
+		})},
 		{"horizon", generated(5, 100, func(c *env.Config) { c.Sim.Horizon = 20 * time.Hour })},
 	} {
 		t.Run(c.name, func(t *testing.T) {

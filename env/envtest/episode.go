@@ -96,6 +96,9 @@ func elapsed(w *walk) error {
 }
 
 func rewards(w *walk) error {
+	if costs, ok := env.As[interface{ Costs() []float64 }](w.env); ok && costs.Costs() != nil {
+		return costsPaid(w, costs.Costs)
+	}
 	scorer, ok := env.As[interface{ Reward() env.Reward }](w.env)
 	if !ok {
 		return fmt.Errorf("the environment does not tell its reward: %w", ErrSkip)
@@ -109,7 +112,7 @@ func rewards(w *walk) error {
 		return fmt.Errorf("the environment keeps no log: %w", ErrSkip)
 	}
 	sum := 0.0
-	visit := func() error {
+	err := w.whole(func() error {
 		sum += w.ts.Reward
 		for i, x := range w.ts.Rewards {
 			if x != w.ts.Reward {
@@ -117,11 +120,8 @@ func rewards(w *walk) error {
 			}
 		}
 		return nil
-	}
-	if err := w.through(walkSteps, w.random, visit); err != nil {
-		return err
-	}
-	if err := w.finish(visit); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	scale := flow.Scale
@@ -133,6 +133,41 @@ func rewards(w *walk) error {
 		return w.errorf("rewards sum to %v s of jobs in the system, the log says %v s", got, want)
 	}
 	return nil
+}
+
+// costsPaid checks that the rewards of an episode sum to minus its costs by an objective, and those of agents to that of all.
+func costsPaid(w *walk, costs func() []float64) error {
+	sum := 0.0
+	err := w.whole(func() error {
+		sum += w.ts.Reward
+		own := 0.0
+		for _, x := range w.ts.Rewards {
+			own += x
+		}
+		if !(math.Abs(own-w.ts.Reward) <= 1e-9*math.Abs(own)) {
+			return w.errorf("agents are given %v in all, want the reward of all, %v", own, w.ts.Reward)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	want := 0.0
+	for _, x := range costs() {
+		want += x
+	}
+	if !(math.Abs(sum+want) <= 1e-9*want) {
+		return w.errorf("rewards sum to %v, the episode costs %v", sum, want)
+	}
+	return nil
+}
+
+// whole plays a whole episode and calls visit at every step.
+func (w *walk) whole(visit func() error) error {
+	if err := w.through(walkSteps, w.random, visit); err != nil {
+		return err
+	}
+	return w.finish(visit)
 }
 
 // inSystem returns the sum, over all submitted jobs, of the seconds from submission to finish or to the end of the episode.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/observe"
 )
 
@@ -20,6 +21,9 @@ type Config struct {
 	Encoder observe.Encoder // nil means an observe.Standard. It has scratch space: every game needs its own encoder
 	Beliefs Beliefs         // what the state shows in place of what is told; nil for what is told. Every game needs its own
 	Agree   Agreement
+	// Objective is what the team decides by. The game then asks for a decision when the rate of what a waiting job costs changes by
+	// itself, see objectives.Foresight.Wake, and a Standard encoder shows what jobs cost. nil for neither.
+	Objective *objectives.Objective
 }
 
 // Beliefs make the state of a transaction show what a policy believes, between Begin and End.
@@ -76,6 +80,7 @@ type Game struct {
 	agreed  []int    // indices into the list
 	taken   []Action // see Taken
 	refused []Refusal
+	costs   *objectives.Foresight // nil without an objective
 
 	named []int32             // scratch: for each number, how many servers name it
 	seen  observe.Observation // scratch: the observation that the encoder fills
@@ -85,6 +90,9 @@ type Game struct {
 func New(cfg Config, servers int) (*Game, error) {
 	if cfg.Encoder == nil {
 		cfg.Encoder = &observe.Standard{Wide: cfg.Review.Wide}
+	}
+	if standard, ok := cfg.Encoder.(*observe.Standard); ok && cfg.Objective != nil {
+		standard.Objective = cfg.Objective
 	}
 	if cfg.Agree > Lead {
 		return nil, fmt.Errorf("make game: %v, want all or lead", cfg.Agree)
@@ -101,10 +109,14 @@ func New(cfg Config, servers int) (*Game, error) {
 			" more, at least 1 and at least 1", spec.Window, len(spec.Server), len(spec.Candidate))
 	}
 	n := 2 + cfg.Review.Items // including Pass and the prior's own
-	return &Game{
+	g := &Game{
 		cfg: cfg, spec: Spec{Agents: servers, Candidates: n, Jobs: max(spec.Window, n-1), Spec: spec},
 		source: candidates.NewSource(cfg.Review), named: make([]int32, n),
-	}, nil
+	}
+	if cfg.Objective != nil {
+		g.costs = objectives.NewForesight(cfg.Objective)
+	}
+	return g, nil
 }
 
 // Spec returns the shape of the rounds.
@@ -132,6 +144,10 @@ func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
 	g.tx, g.taken, g.refused, g.lists = tx, g.taken[:0], g.refused[:0], 0
 	if g.cfg.Beliefs != nil {
 		g.cfg.Beliefs.Begin(tx)
+	}
+	if g.costs != nil {
+		g.costs.Look(tx.View())
+		g.costs.Wake(tx)
 	}
 	if g.cfg.Rule != nil {
 		g.cfg.Rule.Observe(tx)

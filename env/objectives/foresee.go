@@ -34,16 +34,16 @@ func (m *Meter) Cost(v *cluster.View, id cluster.JobID, after, left time.Duratio
 			sum += t.Price.Amount * gpus * m.hours(i, now+after, now+after+left) / t.Price.hours()
 		}
 	}
-	return sum + m.unfair(v, id, gpus)*after.Hours()
+	return sum + m.unfair(a, v.Spec(id), gpus)*after.Hours()
 }
 
 // unfair returns what an hour costs, by terms of unfairness, in which a job does not hold the GPUs that its tenant's share
 // allows it.
-func (m *Meter) unfair(v *cluster.View, id cluster.JobID, gpus float64) (sum float64) {
+func (m *Meter) unfair(a *account, spec *cluster.JobSpec, gpus float64) (sum float64) {
 	for i := range m.objective.Terms {
 		if t := &m.objective.Terms[i]; t.Cost == Unfair {
-			short := m.tenants.short(v.Spec(id))
-			if m.jobs[id].running {
+			short := m.tenants.short(spec)
+			if a.running {
 				short += gpus
 			}
 			sum += t.Price.Amount * min(max(short, 0), gpus) / t.Price.hours()
@@ -103,7 +103,7 @@ func (m *Meter) Rate(v *cluster.View, id cluster.JobID, left, ahead time.Duratio
 			}
 		}
 	}
-	return sum + m.unfair(v, id, gpus)
+	return sum + m.unfair(a, v.Spec(id), gpus)
 }
 
 // The nodes and weights of the Gauss-Laguerre quadrature with four points.
@@ -134,7 +134,10 @@ func (t *Term) rate(runTime, x, ahead time.Duration) float64 {
 // StopCost returns what it costs at once to stop a running job, which then has to restart for the time pause, if it loses the
 // fraction lost of its work.
 func (m *Meter) StopCost(id cluster.JobID, pause time.Duration, lost float64) (sum float64) {
-	a := &m.jobs[id]
+	return m.stopCost(&m.jobs[id], pause, lost)
+}
+
+func (m *Meter) stopCost(a *account, pause time.Duration, lost float64) (sum float64) {
 	for _, i := range a.terms {
 		switch t := &m.objective.Terms[i]; t.Cost {
 		case Stop:
@@ -149,41 +152,58 @@ func (m *Meter) StopCost(id cluster.JobID, pause time.Duration, lost float64) (s
 // Change returns the next instant at which the rate of what a job costs changes by itself, whether it waits or runs, and
 // cluster.Never if there is none: a limit, a deadline, the last moment to start before one, an hour of a tariff.
 func (m *Meter) Change(v *cluster.View, id cluster.JobID, left time.Duration) time.Duration {
-	a, now, at := &m.jobs[id], m.looked, cluster.Never
-	soonest := func(x time.Duration) {
-		if x > now {
-			at = min(at, x)
+	n := m.next(&m.jobs[id], v.Spec(id), left)
+	if d := min(n.limit, n.deadline, n.start, n.price); d < cluster.Never-m.looked {
+		return m.looked + d
+	}
+	return cluster.Never
+}
+
+// next is how long from now until something changes what a job costs; cluster.Never for what does not.
+type next struct {
+	limit    time.Duration // what a clock shows begins to cost
+	deadline time.Duration
+	start    time.Duration // the last moment to start before a deadline
+	price    time.Duration
+}
+
+// next returns what changes next for a job that still has to run for left.
+func (m *Meter) next(a *account, spec *cluster.JobSpec, left time.Duration) next {
+	n, now := next{cluster.Never, cluster.Never, cluster.Never, cluster.Never}, m.looked
+	sooner := func(at *time.Duration, d time.Duration) {
+		if d > 0 {
+			*at = min(*at, d)
 		}
 	}
 	for _, i := range a.terms {
 		t := &m.objective.Terms[i]
 		switch t.Cost {
 		case Completion:
-			if t.Over > 0 {
-				soonest(v.Spec(id).Submit + t.Over)
-			}
+			sooner(&n.limit, spec.Submit+t.Over-now)
 		case Wait:
-			if x, counts := a.wait(t); counts && !a.running && t.Over > 0 {
-				soonest(now + t.Over - x)
+			if x, counts := a.wait(t); counts && !a.running {
+				sooner(&n.limit, t.Over-x)
 			}
 		case Late:
-			if due := t.due(v.Spec(id), a.runTime); due != cluster.Never {
-				soonest(due)
-				soonest(due - left)
+			if due := t.due(spec, a.runTime); due != cluster.Never {
+				sooner(&n.deadline, due-now)
+				sooner(&n.start, due-left-now)
 			}
 		}
 	}
-	if after := m.NextPrice(id, 0); after < cluster.Never {
-		soonest(now + after)
-	}
-	return at
+	n.price = m.nextPrice(a, 0)
+	return n
 }
 
 // NextPrice returns how long after the given time from now a price that concerns the job next changes, counted from now, and
 // cluster.Never if no price does.
 func (m *Meter) NextPrice(id cluster.JobID, after time.Duration) time.Duration {
+	return m.nextPrice(&m.jobs[id], after)
+}
+
+func (m *Meter) nextPrice(a *account, after time.Duration) time.Duration {
 	at := cluster.Never
-	for _, i := range m.jobs[id].terms {
+	for _, i := range a.terms {
 		if m.objective.Terms[i].Prices != nil {
 			from := m.clock + m.looked
 			at = min(at, m.tariffs[i].next(from+after)-from)

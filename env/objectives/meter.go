@@ -168,15 +168,14 @@ func (m *Meter) see(v *cluster.View) {
 				m.open(v, id)
 			}
 			m.active = append(m.active, id)
-			m.note(v, id)
+			m.jobs[id].note(v, id)
 		}
 	}
 	m.seeTogether(v)
 }
 
 // note remembers how a job runs.
-func (m *Meter) note(v *cluster.View, id cluster.JobID) {
-	a := &m.jobs[id]
+func (a *account) note(v *cluster.View, id cluster.JobID) {
 	if a.running = v.Phase(id) == cluster.Running; a.running {
 		a.gpus, a.since = float64(v.Placement(id).GPUMilli())/cluster.WholeGPU, v.Since(id)
 	}
@@ -186,31 +185,42 @@ func (m *Meter) note(v *cluster.View, id cluster.JobID) {
 // is for a scheduler's own decisions, which Catch would see, too, but only by looking at all jobs.
 func (m *Meter) Note(v *cluster.View, id cluster.JobID) {
 	if int(id) < len(m.jobs) && m.jobs[id].known {
-		m.note(v, id)
+		m.jobs[id].note(v, id)
 	}
 }
 
 // open begins the account of a job.
 func (m *Meter) open(v *cluster.View, id cluster.JobID) {
-	a, spec := &m.jobs[id], v.Spec(id)
-	if m.options.Spec != nil {
-		spec = m.options.Spec(id)
-	}
-	a.known, a.runTime = true, m.options.RunTime(id)
-	for i := range m.objective.Terms {
-		t := &m.objective.Terms[i]
-		if t.Cost.kind() == shared || !t.Jobs.Match(spec, a.runTime) {
-			continue
-		}
-		a.terms = append(a.terms, int32(i))
-	}
-	a.parts = make([]float64, len(a.terms))
+	a := &m.jobs[id]
+	spec := m.choose(a, v, id)
+	a.known, a.parts = true, make([]float64, len(a.terms))
 	if spec.Submit >= m.began {
 		m.happen(v, id) // at the instant of its submission
 		return
 	}
+	a.recall(v, id)
+}
+
+// choose finds the terms that select a job.
+func (m *Meter) choose(a *account, v *cluster.View, id cluster.JobID) *cluster.JobSpec {
+	spec := v.Spec(id)
+	if m.options.Spec != nil {
+		spec = m.options.Spec(id)
+	}
+	a.runTime, a.terms = m.options.RunTime(id), a.terms[:0]
+	for i := range m.objective.Terms {
+		if t := &m.objective.Terms[i]; t.Cost.kind() != shared && t.Jobs.Match(spec, a.runTime) {
+			a.terms = append(a.terms, int32(i))
+		}
+	}
+	return spec
+}
+
+// recall fills in what the state tells of a job's past: how long it waited and ran if it always held what it asks for.
+func (a *account) recall(v *cluster.View, id cluster.JobID) {
+	spec := v.Spec(id)
 	a.stops, a.moves, a.resizes = v.Changes(id)
-	a.lost = v.Lost(id)
+	a.lost, a.held, a.productive, a.firstWait = v.Lost(id), 0, 0, 0
 	if gpus := spec.GPUs(); v.Starts(id) > 0 && gpus > 0 {
 		a.held = time.Duration(float64(v.Attained(id)) / gpus)
 		a.productive = a.held.Hours() * gpus

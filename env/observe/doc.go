@@ -4,6 +4,6 @@
 //
 // The files: observation.go defines what an encoder fills. encoder.go and window.go choose which jobs are shown. rows.go,
 // freeforecast.go, demand.go, speeds.go and firstheldjob.go compute the rows of servers, jobs and the cluster;
-// candidateeffects.go and candidaterow.go those of candidates; uncertain.go adds numbers that say how uncertain beliefs are.
-// features.go and candidatefeatures.go name all others.
+// candidateeffects.go and candidaterow.go those of candidates; uncertain.go adds numbers that say how uncertain beliefs are,
+// costs.go those of an objective. features.go and candidatefeatures.go name all others.
 package observe

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // Standard is the built-in encoder. It has scratch space: every user needs its own, and it is not safe for concurrent use.
@@ -20,6 +21,9 @@ type Standard struct {
 	Wide bool
 	// Uncertainty adds features that say how uncertain the time left and the speed of jobs are, see UncertainName.
 	Uncertainty bool
+	// Objective adds features that say what jobs cost by it, from what the state tells alone; nil adds none. Which one it is does
+	// not matter for the features' meaning. Set it before the first use.
+	Objective *objectives.Objective
 
 	state *cluster.View
 	fits  capacity
@@ -38,6 +42,7 @@ type Standard struct {
 	typeSpeed   []float32 // by GPU type: mean relative speed of the jobs in the window
 	trial       trial
 	uncertainty uncertainty
+	costs       costs
 	window      []cluster.JobID
 }
 
@@ -56,6 +61,12 @@ func (e *Standard) Spec() Spec {
 		s.Server, s.Job, s.Candidate = uncertainServer, uncertainJob, uncertainNarrow
 		if e.Wide {
 			s.Candidate = uncertainWide
+		}
+	}
+	if e.Objective != nil {
+		s.Job, s.Global = pricedJob, pricedGlobal
+		if e.Uncertainty {
+			s.Job = uncertainPricedJob
 		}
 	}
 	return s
@@ -85,12 +96,15 @@ func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Obser
 	spec := e.Spec()
 	size := func(buf []float32, n int) []float32 { return slices.Grow(buf[:0], n)[:n] }
 	o.Servers = size(o.Servers, s.Servers()*len(spec.Server))
-	o.Global = size(o.Global, len(globalFeatures))
+	o.Global = size(o.Global, len(spec.Global))
 	o.Candidates = size(o.Candidates, len(list)*len(spec.Candidate))
 	clear(o.Global)
 	clear(o.Candidates)
 	e.observeServers(o.Servers, len(spec.Server))
 	e.observeGlobal(e.window, o.Global)
+	if e.Objective != nil {
+		e.costs.observeGlobal(o.Global[len(globalFeatures):])
+	}
 
 	e.choose(list, o)
 	o.Jobs = size(o.Jobs, len(o.Ids)*len(spec.Job))
@@ -105,6 +119,9 @@ func (e *Standard) Encode(tx *cluster.Txn, list []candidates.Candidate, o *Obser
 		}
 		if e.Uncertainty {
 			e.uncertainty.observeJob(id, row[len(jobFeatures):])
+		}
+		if e.Objective != nil {
+			e.costs.observeJob(id, row[len(spec.Job)-len(costJob):])
 		}
 	}
 	e.trial.begin(s, e.outlook.total.gpus)
@@ -128,6 +145,9 @@ func (e *Standard) look(s *cluster.View) {
 	e.outlook.look(s)
 	if e.Uncertainty {
 		e.uncertainty.look(s)
+	}
+	if e.Objective != nil {
+		e.costs.look(e.Objective, s)
 	}
 	e.demand.count(s)
 	e.speeds.read(s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/observe"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/internal/must"
@@ -123,6 +124,25 @@ func BenchmarkEncodeBeliefs(b *testing.B) {
 	}
 }
 
+// BenchmarkEncodeCosts compares the encoder with an objective with the one without.
+func BenchmarkEncodeCosts(b *testing.B) {
+	s := contended(b, 64, 32, 64)
+	tx := s.Begin(nil)
+	list := eight(s)
+	small := must.Get(objectives.Open("small-first"))(b)
+	for name, e := range map[string]*observe.Standard{
+		"without": {Window: 32}, "small-first": {Window: 32, Objective: small}, "eight terms": {Window: 32, Objective: objective(b, all)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var o observe.Observation
+			for b.Loop() {
+				must.Do(b, e.Encode(tx, list, &o))
+			}
+		})
+	}
+}
+
 func TestEncodeAllocatesNothing(t *testing.T) {
 	s := contended(t, 16, 16, 16)
 	model, err := physics.Parse("gpu-type * cpu-mem * sharing(1) * scaling") // no network: the race detector empties its sync.Pool
@@ -132,7 +152,7 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 	s.SetProfile(model)
 	tx := s.Begin(nil)
 	list := candidatesIn(s, rand.New(rand.NewPCG(1, 4)), 8)
-	for _, e := range []*observe.Standard{{Window: 16}, {Window: 16, Uncertainty: true}} {
+	for _, e := range []*observe.Standard{{Window: 16}, {Window: 16, Objective: objective(t, all)}, {Window: 16, Uncertainty: true}} {
 		if e.Uncertainty {
 			newBeliever().show(s)
 		}

@@ -200,6 +200,9 @@ func against(d, other time.Duration) float32 {
 
 // logTime maps a duration to [0, 1] on a logarithmic scale: 0 to 0, six hours to about 0.5, a hundred days to 1.
 func logTime(d time.Duration) float32 {
+	if d > 101*day {
+		return 1
+	}
 	return float32(min(math.Log1p(float64(max(d, 0))/float64(time.Minute))/logTimeSpan, 1))
 }
 

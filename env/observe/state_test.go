@@ -203,5 +203,9 @@ func encode(tb rapid.TB, e *observe.Standard, s *cluster.State, list ...candidat
 }
 
 func drawEncoder(t *rapid.T) *observe.Standard {
-	return &observe.Standard{Window: rapid.IntRange(1, 12).Draw(t, "window"), Uncertainty: rapid.Bool().Draw(t, "uncertainty")}
+	e := &observe.Standard{Window: rapid.IntRange(1, 12).Draw(t, "window"), Uncertainty: rapid.Bool().Draw(t, "uncertainty")}
+	if rapid.Bool().Draw(t, "objective") {
+		e.Objective = objective(t, all)
+	}
+	return e
 }
