@@ -52,7 +52,8 @@ def parallel_env(scenario: str = "embedded-small-v1", render_mode: str | None = 
         reward: name of the reward.
         objective: the reward is minus the cost of this objective, and each agent's is its part of it: a name of
             `clustergym objective ls`, the path of a YAML file, or a dictionary such as
-            {"name": "mine", "terms": [{"cost": "wait", "over": "10m", "price": "1/min"}]}.
+            {"name": "mine", "terms": [{"cost": "wait", "over": "10m", "price": "1/min"}]}. Rows of jobs and of the cluster show what
+            it costs (docs/env.md).
         case_seed: if not 0, play the cases of `clustergym eval` with this seed: the seed of a reset then only selects the window,
             by its index.
 

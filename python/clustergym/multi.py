@@ -22,6 +22,9 @@ class ClusterParallelEnv(Copied, ParallelEnv[str, dict[str, Any], int]):
 
     An agent names a candidate in which its server takes part, or 0 to pass. A number that its mask forbids counts as 0;
     infos[agent]["illegal"] says how many agents named such a number. See clustergym.parallel_env.
+
+    Attributes:
+        features: the columns of "server", "job", "candidate" and "cluster" rows, each with name, unit, min and max.
     """
 
     metadata: dict[str, Any] = {
@@ -36,6 +39,7 @@ class ClusterParallelEnv(Copied, ParallelEnv[str, dict[str, Any], int]):
         self.render_mode = checked_mode(render_mode)
         self._start(flags(scenario, **options), 1, "disabled", 1)
         hello = self._child.hello
+        self.features = {of: hello[of] for of in ("server", "job", "candidate", "cluster")}
         numbers, whole = hello["candidates"], _spaces.shown(hello)
         self.possible_agents = [f"server_{i}" for i in range(hello["agents"])]
         self.agents: list[str] = []

@@ -65,6 +65,21 @@ def test_an_objective_is_the_reward():
         clustergym.ClusterEnv(S, objective={"name": "x", "terms": [{"cost": "speed", "price": 1}]})
 
 
+def test_an_objective_shows_what_jobs_cost():
+    plain = clustergym.parallel_env(S, settings={"workload.jobs": 20000})
+    env = clustergym.parallel_env(S, settings={"workload.jobs": 20000}, objective="small-first")
+    names = {of: [f["name"] for f in env.features[of]] for of in env.features}
+    more = {of: names[of][len(plain.features[of]) :] for of in names}
+    assert len(more["job"]) == 11 and len(more["cluster"]) == 3 and not more["server"] and not more["candidate"]
+    assert more["job"][0] == "wait_cost" and more["cluster"][0] == "gpu_price"
+    observations, _ = env.reset(seed=1)
+    for agent in env.agents:
+        assert env.observation_space(agent).contains(observations[agent])
+    assert observations[env.agents[0]]["observation"]["jobs"].shape[1] == len(names["job"])
+    plain.close()
+    env.close()
+
+
 def test_numbers_of_environments():
     with pytest.raises(TypeError, match=r"num_envs is 2.0 \(float\), want a whole number"):
         clustergym.ClusterVectorEnv(2.0, S)
