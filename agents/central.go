@@ -57,7 +57,11 @@ func NewCentral(name string, s Setting, file []byte) (*Central, error) {
 func (c *Central) Digest() string {
 	h := sha256.New()
 	// JSON separates the fields. Neither JSON nor a hash returns an error here.
-	_ = json.NewEncoder(h).Encode([]any{centralNetwork, c.Window, c.Encoder, c.Prior, c.Wide})
+	all := []any{centralNetwork, c.Window, c.Encoder, c.Prior, c.Wide}
+	if c.Costs {
+		all = append(all, "costs")
+	}
+	_ = json.NewEncoder(h).Encode(all)
 	_, _ = h.Write(c.file)
 	return hex.EncodeToString(h.Sum(nil))
 }

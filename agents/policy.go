@@ -36,6 +36,7 @@ const (
 type Design struct {
 	Name    string
 	Encoder string // see Policy
+	Costs   bool   // see Setting
 	Window  int
 	Prior   string
 	Table   baselines.Table // that has the prior and the rivals
@@ -58,7 +59,7 @@ func NewPolicy(name string, size Size, window int, prior string, r *rand.Rand) (
 // Make returns a policy of this design, with weights from the given function. It returns an error if this program does not have
 // the encoder or the prior.
 func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
-	s := Setting{Window: d.Window, Encoder: d.Encoder, Prior: d.Prior, Table: d.Table, Wide: d.Wide}
+	s := Setting{Window: d.Window, Encoder: d.Encoder, Costs: d.Costs, Prior: d.Prior, Table: d.Table, Wide: d.Wide}
 	p := &Policy{Name: d.Name, Setting: s, Margin: d.Margin}
 	if !(p.Margin >= 0 && p.Margin <= math.MaxFloat32) {
 		return nil, fmt.Errorf("margin %v, want 0 or more", p.Margin)
@@ -82,8 +83,8 @@ func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 // Design returns the design of the policy: with the same weights, Make returns an equal policy without a Range.
 func (p *Policy) Design() Design {
 	return Design{
-		Name: p.Name, Encoder: p.Encoder, Window: p.Window, Prior: p.Prior, Table: p.Table, Wide: p.Wide, Margin: p.Margin,
-		Size: p.Shape.size(),
+		Name: p.Name, Encoder: p.Encoder, Costs: p.Costs, Window: p.Window, Prior: p.Prior, Table: p.Table, Wide: p.Wide,
+		Margin: p.Margin, Size: p.Shape.size(),
 	}
 }
 
@@ -94,6 +95,9 @@ func (p *Policy) Digest() string {
 	all := []any{p.Shape.network(), p.Shape, p.Window, p.Prior, p.Margin, p.Range}
 	if p.Encoder != "" {
 		all = append(all, p.Encoder)
+	}
+	if p.Costs {
+		all = append(all, "costs")
 	}
 	if p.Wide.Items > 0 {
 		all = append(all, wideSet, p.Wide)

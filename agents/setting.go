@@ -8,6 +8,7 @@ import (
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/game"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/observe"
 )
 
@@ -16,6 +17,9 @@ type Setting struct {
 	Window int // number of jobs to observe, besides the jobs that candidates are about
 	// Encoder is the name of the encoder, for observe.Named; empty means the standard encoder.
 	Encoder string
+	// Costs adds to the standard encoder what jobs cost by Given.Objective, or by completion times if that is nil, and makes the policy
+	// decide when that changes: see game.Config.Objective.
+	Costs bool
 	// Prior is the name of the baseline whose proposals the policy reviews. If it ends in baselines.KnowSuffix, the policy believes
 	// what the prior believes, too.
 	Prior string
@@ -44,8 +48,26 @@ func (s *Setting) encoder() (observe.Encoder, error) {
 	e, err := observe.Named(s.Encoder, s.Window)
 	if standard, ok := e.(*observe.Standard); ok {
 		standard.Wide = s.Wide.Items > 0
+		if s.Costs {
+			standard.Objective = s.objective()
+		}
 	}
 	return e, err
+}
+
+// objective returns what a policy with Costs decides by.
+func (s *Setting) objective() *objectives.Objective {
+	if s.Given.Objective != nil {
+		return s.Given.Objective
+	}
+	return objectives.Usual()
+}
+
+// Needs says what the policy needs or begins with: what its prior does, and its objective if it has Costs.
+func (s *Setting) Needs() baselines.Needs {
+	n := s.prior.Needs()
+	n.Objective = n.Objective || s.Costs
+	return n
 }
 
 // ready checks the setting and prepares the review.
@@ -92,6 +114,9 @@ func (s *Setting) Game() game.Config {
 		panic("agents: " + err.Error()) // ready has checked it
 	}
 	c := game.Config{Review: s.review.Config, Rule: s.review.Rule, Encoder: e}
+	if s.Costs {
+		c.Objective = s.objective()
+	}
 	switch b, err := s.prior.Beliefs(s.Given); {
 	case err != nil:
 		c.Beliefs = unable{err}
@@ -149,7 +174,7 @@ func (s *Setting) manifest(name, created string, training checkpoints.Provenance
 // settingFrom returns the setting in a manifest, unchecked but for its features: they must be those of this program's encoder of
 // the same name.
 func settingFrom(m *checkpoints.Manifest, t baselines.Table) (s Setting, err error) {
-	s = Setting{Window: m.Window, Encoder: m.Encoder, Prior: m.Prior.Name, Table: t}
+	s = Setting{Window: m.Window, Encoder: m.Encoder, Costs: observe.ShowsCosts(m.Features.Job), Prior: m.Prior.Name, Table: t}
 	if c := m.Candidates; c != nil {
 		if c.Set != wideSet {
 			return s, fmt.Errorf("candidates %q, want %q: %w", c.Set, wideSet, checkpoints.ErrForeign)

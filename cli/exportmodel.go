@@ -64,7 +64,7 @@ func exportONNX(ctx context.Context, opts *exportOptions) (*exportedONNX, error)
 	}
 	setting := agents.Setting{
 		Window: opts.Window, Encoder: opts.Encoder, Prior: opts.Prior, Wide: agents.Wide{Items: opts.Wide, Rivals: opts.Rivals},
-		Table: opts.table,
+		Table: opts.table, Costs: opts.Objective != "",
 	}
 	name := cmp.Or(opts.Name, filepath.Base(filepath.Clean(opts.Out)))
 	c, err := agents.NewCentral(name, setting, file)

@@ -79,9 +79,9 @@ func (p *Policy) by(needs baselines.Needs, g baselines.Given, create func(baseli
 	}
 }
 
-// on makes the policy make schedulers of a learned policy, which need what its prior needs.
+// on makes the policy make schedulers of a learned policy.
 func (p *Policy) on(s *agents.Setting, create func(baselines.Given) cluster.Scheduler) {
-	p.by(s.Base().Needs(), s.Given, func(g baselines.Given) (cluster.Scheduler, error) {
+	p.by(s.Needs(), s.Given, func(g baselines.Given) (cluster.Scheduler, error) {
 		if err := s.Base().Lacks(g); err != nil {
 			return nil, err
 		}

@@ -54,6 +54,11 @@ var (
 	pricedGlobal       = slices.Concat(globalFeatures, costGlobal)
 )
 
+// ShowsCosts reports whether rows of jobs with these features show what jobs cost.
+func ShowsCosts(job []Feature) bool {
+	return slices.ContainsFunc(job, func(f Feature) bool { return f.Name == costJob[0].Name })
+}
+
 // costs computes the features of an objective.
 type costs struct {
 	objective *objectives.Objective // that the foresight is of
