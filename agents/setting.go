@@ -17,8 +17,8 @@ type Setting struct {
 	Window int // number of jobs to observe, besides the jobs that candidates are about
 	// Encoder is the name of the encoder, for observe.Named; empty means the standard encoder.
 	Encoder string
-	// Costs adds to the standard encoder what jobs cost by Given.Objective, or by completion times if that is nil, and makes the policy
-	// decide when that changes: see game.Config.Objective.
+	// Costs adds to the standard encoder what jobs cost by Given.Objective, or by completion times if that is nil, and makes the
+	// policy decide when that changes: see game.Config.Objective.
 	Costs bool
 	// Prior is the name of the baseline whose proposals the policy reviews. If it ends in baselines.KnowSuffix, the policy believes
 	// what the prior believes, too.

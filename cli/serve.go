@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -19,14 +20,15 @@ import (
 )
 
 type serveOptions struct {
-	Policy   string        `flag:"policy" required:"true" complete:"policy" help:"the policy: a baseline (see baselines), released, or the folder of an exported policy or run"`
-	Fallback string        `flag:"fallback" complete:"policy" help:"the policy that decides when the first does not (default its prior, else srsf)"`
-	Verify   string        `flag:"verify-key" file:"pem" help:"file of a public key: policies from folders must be signed with its private key"`
-	Physics  string        `flag:"physics" default:"ideal" help:"performance model from which policies take speeds, see physics"`
-	Seed     uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
-	Deadline time.Duration `flag:"deadline" default:"1s" min:"1ns" help:"time that the policy has for a decision, and then the fallback"`
-	Assume   time.Duration `flag:"assume" min:"0" help:"estimated run time of jobs that have no estimate"`
-	Starts   time.Duration `flag:"starts" min:"0" help:"time for forecasting when each waiting job starts, after the reasons, such as 2s; 0: no forecasts"`
+	Policy    string        `flag:"policy" required:"true" complete:"policy" help:"the policy: a baseline (see baselines), released, or the folder of an exported policy or run"`
+	Fallback  string        `flag:"fallback" complete:"policy" help:"the policy that decides when the first does not (default its prior, else srsf)"`
+	Verify    string        `flag:"verify-key" file:"pem" help:"file of a public key: policies from folders must be signed with its private key"`
+	Objective string        `flag:"objective" complete:"objective" help:"what policies decide by that ask for one, and what the metrics of costs count: a name or a YAML file, see objective ls"`
+	Physics   string        `flag:"physics" default:"ideal" help:"performance model from which policies take speeds, see physics"`
+	Seed      uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
+	Deadline  time.Duration `flag:"deadline" default:"1s" min:"1ns" help:"time that the policy has for a decision, and then the fallback"`
+	Assume    time.Duration `flag:"assume" min:"0" help:"estimated run time of jobs that have no estimate"`
+	Starts    time.Duration `flag:"starts" min:"0" help:"time for forecasting when each waiting job starts, after the reasons, such as 2s; 0: no forecasts"`
 	serverOptions
 	Token    string `flag:"token-file" help:"file of the token; takes precedence over CLUSTERGYM_TOKEN"`
 	Parallel int    `flag:"parallel" min:"0" help:"how many requests to decide at once; more are refused (default the number of cores)"`
@@ -64,6 +66,10 @@ Policies with +know learn from the snapshots of a cluster, in the order in which
 readings. POST /v1/plan?learn=no asks without teaching. --beliefs keeps what they learned in a file: the server begins with
 it, and saves it at most once a minute and when it ends.
 
+With --objective the metrics say what the cluster costs, so far and a minute, by each term of the objective, from the same
+snapshots. A policy that decides by an objective, such as index, decides by this one, and its answer says when to ask again at
+the latest (wake_s): when the rate of what a waiting job costs changes by itself.
+
 With --starts the answer says when each waiting job is expected to start: a median and a 90th percentile, corrected by how
 earlier forecasts turned out. docs/what-if.md explains them.
 
@@ -76,6 +82,7 @@ requests except those for health must contain it, as Authorization: Bearer TOKEN
   curl -d @cluster.json http://127.0.0.1:8642/v1/plan
   clustergym serve --policy runs/first/policy --deadline 200ms --fallback sjfskip --decision-log decisions.jsonl
   clustergym serve --policy policies/venus --verify-key pub.pem
+  clustergym serve --policy index --objective small-first
   clustergym serve --policy srsf --listen 0.0.0.0:8642 --tls-cert cert.pem --tls-key key.pem --token-file token`,
 	}, runServe)
 }
@@ -109,9 +116,15 @@ func runServe(ctx context.Context, a *app, opts *serveOptions, _ []string) (err 
 	if err != nil {
 		return err
 	}
+	var objective *objectives.Objective
+	if opts.Objective != "" {
+		if objective, err = openObjective(opts.Objective); err != nil {
+			return err
+		}
+	}
 	config := serve.Config{
 		Config: decide.Config{
-			Source: source, Fallback: from.Fallback(opts.Fallback), Seed: opts.Seed, Deadline: opts.Deadline,
+			Objective: objective, Source: source, Fallback: from.Fallback(opts.Fallback), Seed: opts.Seed, Deadline: opts.Deadline,
 			Parallel: opts.Parallel, Log: a.logger(), Beliefs: opts.Beliefs,
 		},
 		Profile: physics.Profiled(model), MaxBody: opts.MaxBody << 20, Assume: opts.Assume, Token: token,
@@ -121,6 +134,9 @@ func runServe(ctx context.Context, a *app, opts *serveOptions, _ []string) (err 
 	}
 	if opts.Log != "" {
 		frame := decide.Record{Build: version, Physics: opts.Physics, Seed: opts.Seed, Assume: opts.Assume.Seconds()}
+		if objective != nil {
+			frame.Objective = objective.Text()
+		}
 		if config.Decisions, err = decide.OpenLog(opts.Log, frame); err != nil {
 			return err
 		}

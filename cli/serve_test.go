@@ -107,6 +107,18 @@ func TestServeAnswersAsPlanDoes(t *testing.T) {
 	}
 }
 
+// TestServeByAnObjective checks that serve decides by an objective and counts what the cluster costs, and that replay decides by the
+// same one.
+func TestServeByAnObjective(t *testing.T) {
+	t.Setenv(tokenVariable, "")
+	log := filepath.Join(t.TempDir(), "decisions.jsonl")
+	url, _, end := serving(t, "--policy", "index", "--objective", "small-first", "--decision-log", log)
+	contains(t, fetch(t, http.MethodPost, url+"/v1/plan", must(t, "plan", "--example").out), `"wake_s"`)
+	contains(t, fetch(t, http.MethodGet, url+"/metrics", ""), `clustergym_cost_per_minute{objective="small-first",term="wait"}`)
+	end()
+	contains(t, must(t, "replay", log).out, "1 decisions: 1 the same, 0 differ, 0 failed")
+}
+
 func TestServeReplayTellsWhatDiffers(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	log := filepath.Join(t.TempDir(), "decisions.jsonl")
@@ -205,6 +217,7 @@ func TestServeRefuses(t *testing.T) {
 		{"no deadline", []string{"--deadline", "0s"}, cmdline.CodeUsage, "--deadline 0s"},
 		{"no such fallback", []string{"--fallback", "sjfskp"}, cmdline.CodeUsage, `did you mean "sjfskip"?`},
 		{"no such policy", []string{"--policy", "runs/none"}, cmdline.CodeNoRun, "runs/none"},
+		{"no such objective", []string{"--objective", "quick"}, cmdline.CodeUsage, `"quick"`},
 		{"no such physics", []string{"--physics", "warp"}, cmdline.CodeUsage, `"warp"`},
 	} {
 		s := command(t, append([]string{"serve", "--policy", "fifo", "--listen", "127.0.0.1:0"}, c.args...)...)

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/must"
+	"github.com/clustergym/clustergym/serve"
 	"github.com/clustergym/clustergym/serve/decide/decidetest"
 )
 
@@ -26,7 +28,7 @@ func TestDashboard(t *testing.T) {
 	}
 	must.Do(t, json.Unmarshal(text, &board))
 	page := must.Get(os.ReadFile("../docs/production.md"))(t)
-	s := newSite(t, decidetest.Baseline("sjfskip"), nil)
+	s := newSite(t, decidetest.Baseline("sjfskip"), func(c *serve.Config) { c.Objective = objectives.Usual() })
 	s.decide(t)
 	metrics := s.metrics(t)
 	if len(board.Panels) < 5 {

@@ -32,6 +32,7 @@ type Server struct {
 	Config
 	decider  *decide.Decider
 	metrics  *metrics
+	costs    *decide.Costs // nil without an objective
 	queue    *queue
 	lines    *limited     // the handler of Log
 	held     atomic.Int64 // bytes of request bodies in memory
@@ -56,7 +57,11 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	c.Config = d.Config
-	return &Server{Config: c, decider: d, metrics: m, queue: newQueue(c.Parallel), lines: lines}, nil
+	costs, err := decide.NewCosts(c.Objective, "clustergym_cost", "the cluster", m.registry)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{Config: c, decider: d, metrics: m, costs: costs, queue: newQueue(c.Parallel), lines: lines}, nil
 }
 
 // Handler returns the handler of all requests. Without a token it answers only requests to localhost.
@@ -154,6 +159,7 @@ func (s *Server) decide(ctx context.Context, text []byte, reasons, learns bool) 
 		return nil, &refusal{gone(ctx, undecided(err)), err}
 	}
 	if learns {
+		s.costs.Look(&state.View, nil)
 		s.decider.Record(&state.View, text, out.Answer, nil)
 	} else {
 		s.decider.Record(nil, text, out.Answer, nil)

@@ -102,32 +102,39 @@ func (f *Foresight) Curve(id cluster.JobID) Curve {
 
 // rates returns what an hour costs if the job waits and if it runs, after the time d from now in which it goes on as it does.
 func (m *Meter) rates(a *account, spec *cluster.JobSpec, d time.Duration) (wait, run float64) {
-	at := m.looked + d
 	for _, i := range a.terms {
-		t, both := &m.objective.Terms[i], 0.0
-		switch t.Cost {
-		case Completion:
-			both = t.slope(a.runTime, at-spec.Submit)
-		case Late:
-			if due := t.due(spec, a.runTime); due != cluster.Never {
-				both = t.slope(a.runTime, at-due)
-			}
-		case Wait:
-			if x, counts := a.wait(t); counts && a.running {
-				wait += t.slope(a.runTime, x)
-			} else if counts {
-				wait += t.slope(a.runTime, x+d)
-			}
-		case GPUTime:
-			factor := 1.0
-			if t.Prices != nil {
-				factor = m.tariffs[i].at(m.clock + at)
-			}
-			run += t.Price.Amount * a.gpus * factor / t.Price.hours()
-		}
-		wait, run = wait+both, run+both
+		w, r := m.termRates(a, i, spec, d)
+		wait, run = wait+w, run+r
 	}
 	return wait + m.unfair(a, spec, a.gpus), run
+}
+
+// termRates returns the part of rates of one term.
+func (m *Meter) termRates(a *account, i int32, spec *cluster.JobSpec, d time.Duration) (wait, run float64) {
+	t, at := &m.objective.Terms[i], m.looked+d
+	switch t.Cost {
+	case Completion:
+		wait = t.slope(a.runTime, at-spec.Submit)
+		return wait, wait
+	case Late:
+		if due := t.due(spec, a.runTime); due != cluster.Never {
+			wait = t.slope(a.runTime, at-due)
+		}
+		return wait, wait
+	case Wait:
+		if x, counts := a.wait(t); counts && a.running {
+			wait = t.slope(a.runTime, x)
+		} else if counts {
+			wait = t.slope(a.runTime, x+d)
+		}
+	case GPUTime:
+		factor := 1.0
+		if t.Prices != nil {
+			factor = m.tariffs[i].at(m.clock + at)
+		}
+		run = t.Price.Amount * a.gpus * factor / t.Price.hours()
+	}
+	return wait, run
 }
 
 // slope returns what an hour costs at the instant when the clock shows x.

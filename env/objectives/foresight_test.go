@@ -83,7 +83,7 @@ func TestCurvesComeTrue(t *testing.T) {
 			check(first-from, func(c objectives.Curve) float64 { return c.Wait }, func(c objectives.Curve) float64 { return c.Run },
 				func(objectives.Curve) float64 { return 0 })
 			at := first - from
-			second := min(first+time.Microsecond, to) // nothing else changes so soon
+			second := min(first+time.Millisecond, to) // nothing else changes so soon
 			clear(got)
 			m.Pass(v, first, second)
 			after := func(now, then float64, c objectives.Curve) float64 {

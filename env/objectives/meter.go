@@ -134,8 +134,13 @@ func (m *Meter) Catch(v *cluster.View) {
 
 func (m *Meter) elapse(v *cluster.View, from, to time.Duration) {
 	for _, id := range m.active {
-		m.pass(v, id, from, to)
+		m.pass(v.Spec(id), id, from, to)
 	}
+	m.passTogether(from, to)
+}
+
+// passTogether charges what the cluster as a whole costs between two instants.
+func (m *Meter) passTogether(from, to time.Duration) {
 	if m.options.Foresee {
 		return
 	}
@@ -238,17 +243,24 @@ func (m *Meter) happen(v *cluster.View, id cluster.JobID) {
 	if stops == a.stops && moves == a.moves && resizes == a.resizes {
 		return
 	}
-	lost := a.productive * min(v.Lost(id)-a.lost, 1)
+	m.events(id, stops-a.stops, moves-a.moves, resizes-a.resizes, v.Lost(id)-a.lost)
+	a.stops, a.moves, a.resizes, a.lost = stops, moves, resizes, v.Lost(id)
+}
+
+// events charges so many stops, moves and resizes of a job, and the GPU-time of the fraction of its work that it lost.
+func (m *Meter) events(id cluster.JobID, stops, moves, resizes int, fraction float64) {
+	a := &m.jobs[id]
+	lost := a.productive * min(fraction, 1)
 	a.productive -= lost
 	for i, t := range a.terms {
 		term, n := &m.objective.Terms[t], 0.0
 		switch term.Cost {
 		case Stop:
-			n = float64(stops - a.stops)
+			n = float64(stops)
 		case Move:
-			n = float64(moves - a.moves)
+			n = float64(moves)
 		case Resize:
-			n = float64(resizes - a.resizes)
+			n = float64(resizes)
 		case LostGPUTime:
 			n = lost / term.Price.hours()
 		default:
@@ -256,7 +268,6 @@ func (m *Meter) happen(v *cluster.View, id cluster.JobID) {
 		}
 		m.chargeJob(id, i, term.Price.Amount*n)
 	}
-	a.stops, a.moves, a.resizes, a.lost = stops, moves, resizes, v.Lost(id)
 }
 
 // hours returns the unit of the price in hours, 1 for prices of events.
@@ -283,14 +294,14 @@ func (m *Meter) charge(id cluster.JobID, term int, cost float64) {
 }
 
 // pass charges a job for the time between two instants.
-func (m *Meter) pass(v *cluster.View, id cluster.JobID, from, to time.Duration) {
+func (m *Meter) pass(spec *cluster.JobSpec, id cluster.JobID, from, to time.Duration) {
 	a, d := &m.jobs[id], to-from
 	running, gpus, paused := a.running, 0.0, time.Duration(0)
 	if running {
 		gpus, paused = a.gpus, min(max(a.since-from, 0), d)
 	}
 	if !m.options.Foresee {
-		m.chargeFor(v, id, from, to, gpus, paused)
+		m.chargeFor(spec, id, from, to, gpus, paused)
 	}
 	if running {
 		a.held += d
@@ -304,8 +315,10 @@ func (m *Meter) pass(v *cluster.View, id cluster.JobID, from, to time.Duration) 
 }
 
 // chargeFor charges a job for the time between two instants, of which it was paused for some.
-func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Duration, gpus float64, paused time.Duration) {
-	a, d, submit := &m.jobs[id], to-from, v.Spec(id).Submit
+func (m *Meter) chargeFor(
+	spec *cluster.JobSpec, id cluster.JobID, from, to time.Duration, gpus float64, paused time.Duration,
+) {
+	a, d, submit := &m.jobs[id], to-from, spec.Submit
 	for i, t := range a.terms {
 		term := &m.objective.Terms[t]
 		switch term.Cost {
@@ -316,7 +329,7 @@ func (m *Meter) chargeFor(v *cluster.View, id cluster.JobID, from, to time.Durat
 				m.chargeJob(id, i, term.between(a.runTime, x, x+d))
 			}
 		case Late:
-			due := term.due(v.Spec(id), a.runTime)
+			due := term.due(spec, a.runTime)
 			if due == cluster.Never || to <= due {
 				continue
 			}

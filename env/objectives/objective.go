@@ -3,7 +3,10 @@
 // for evaluations alike.
 package objectives
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Objective is a sum of costs. It is immutable once read. Lower is better.
 type Objective struct {
@@ -18,6 +21,20 @@ type Objective struct {
 
 // Text returns the YAML that the objective was read from, which Read reads again; "" for an objective that was made in Go.
 func (o *Objective) Text() string { return o.text }
+
+// TermName returns the name of the i-th term: its cost, with a number from the second term of the same cost on.
+func (o *Objective) TermName(i int) string {
+	name, n := string(o.Terms[i].Cost), 1
+	for _, t := range o.Terms[:i] {
+		if t.Cost == o.Terms[i].Cost {
+			n++
+		}
+	}
+	if n > 1 {
+		name += " " + strconv.Itoa(n)
+	}
+	return name
+}
 
 // Cost is what a term counts.
 type Cost string

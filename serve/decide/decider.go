@@ -14,6 +14,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -23,8 +24,10 @@ type Config struct {
 	Source   policy.Source
 	Fallback func(*policy.Policy) (*policy.Policy, error) // who decides if this policy does not: its prior, or UsualFallback
 	Seed     uint64                                       // for policies that draw random numbers
-	Deadline time.Duration                                // for a decision, and again for the fallback's: 1 s
-	Reasons  time.Duration                                // time to find reasons after the decision: 5 s
+	// Objective is what policies decide by that ask for one, nil for completion times.
+	Objective *objectives.Objective
+	Deadline  time.Duration // for a decision, and again for the fallback's: 1 s
+	Reasons   time.Duration // time to find reasons after the decision: 5 s
 	// Forecaster forecasts when the jobs start that wait after a decision with reasons; nil for none. The decider then learns run
 	// times whether or not its policy does. Forecasts is the time for it after the reasons: 2 s.
 	Forecaster Forecaster
@@ -125,6 +128,7 @@ func (d *Decider) Served() Served {
 func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reasons bool) (*Result, error) {
 	l := d.loaded.Load() // used for this whole decision, even if a reload happens meanwhile
 	given, digest := d.memory.recall()
+	given.Objective = d.Objective
 	out, policy, last := l.decide(ctx, s, d.Seed, given)
 	d.note(id, "policy", l.policy, policy)
 	d.note(id, "fallback", l.fallback, last)

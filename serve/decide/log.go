@@ -15,14 +15,16 @@ const logVersion = 1
 
 // Record is one line of a decision log: everything that a decision depends on, and the answer.
 type Record struct {
-	Version  int             `json:"version"`
-	Time     time.Time       `json:"time"`
-	Build    string          `json:"build,omitempty"` // version of the program
-	Physics  string          `json:"physics"`
-	Seed     uint64          `json:"seed"`
-	Assume   float64         `json:"assume_s,omitempty"` // estimate that jobs got which the snapshot has without one
-	Snapshot json.RawMessage `json:"snapshot"`
-	Answer   json.RawMessage `json:"answer"` // an Answer
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+	Build   string    `json:"build,omitempty"` // version of the program
+	Physics string    `json:"physics"`
+	Seed    uint64    `json:"seed"`
+	Assume  float64   `json:"assume_s,omitempty"` // estimate that jobs got which the snapshot has without one
+	// Objective is what policies decided by that ask for one, as a YAML file; "" for completion times.
+	Objective string          `json:"objective,omitempty"`
+	Snapshot  json.RawMessage `json:"snapshot"`
+	Answer    json.RawMessage `json:"answer"` // an Answer
 	lesson
 }
 
@@ -42,8 +44,8 @@ type Log struct {
 	broken bool   // the last line may be incomplete
 }
 
-// OpenLog opens a decision log for appending. Every line gets Build, Physics, Seed and Assume of the frame. Only the owner
-// can read a new file, because it contains names of jobs and users.
+// OpenLog opens a decision log for appending. Every line gets Build, Physics, Seed, Assume and Objective of the frame.
+// Only the owner can read a new file, because it contains names of jobs and users.
 func OpenLog(path string, frame Record) (*Log, error) {
 	l := &Log{path: path, frame: frame}
 	if err := l.open(); err != nil {

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -221,4 +223,22 @@ func FuzzDecisionLog(f *testing.F) {
 			_, _ = again(&played, record, d, decidetest.Baseline("fifo")) // any result is fine; it must not panic
 		}
 	})
+}
+
+// TestAnObjectiveIsInTheLog checks that the decision of a policy that decides by an objective is replayed with that objective.
+func TestAnObjectiveIsInTheLog(t *testing.T) {
+	o := must.Get(objectives.Read(strings.NewReader("name: m\nterms: [{cost: wait, over: 10m, price: 1/min}]")))(t)
+	find := &policy.Finder{Table: all.Table()}
+	p := must.Get(must.Get(find.Find("index"))(t).Load())(t)
+	path := logPath(t)
+	l := must.Get(decide.OpenLog(path, decide.Record{Build: "test", Physics: "ideal", Seed: 1, Objective: o.Text()}))(t)
+	newSite(t, p, func(c *decide.Config) { c.Decisions, c.Objective = l, o }).decide(t)
+	must.Do(t, l.Close())
+	text := string(must.Get(os.ReadFile(path))(t))
+	if said := replay(t, text, p); len(said) != 1 || said[0] != "" {
+		t.Errorf("%q", said)
+	}
+	if said := replay(t, strings.Replace(text, "over: 10m", "over: 20m", 1), p); len(said) != 1 || !strings.Contains(said[0], "wake_s") {
+		t.Errorf("with another objective: %q, want another time to ask again", said)
+	}
 }

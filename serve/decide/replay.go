@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/eval/explain"
 	"github.com/clustergym/clustergym/policy"
 )
@@ -85,7 +87,15 @@ func (k *Asked) Again(r *Record, d *Decision, p *policy.Policy, profile cluster.
 	}
 	state := k.state
 	state.SetProfile(profile)
-	asked := p.Given(baselines.Given{Memory: k.learned})
+	given := baselines.Given{Memory: k.learned}
+	if r.Objective != "" {
+		o, err := objectives.Read(strings.NewReader(r.Objective))
+		if err != nil {
+			return "", err
+		}
+		given.Objective = o
+	}
+	asked := p.Given(given)
 	if !d.Beside {
 		asked.Prior = nil
 	}
