@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
@@ -39,9 +40,7 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 		say("* Memory: %s, the time constant with which what a decision leads to was discounted",
 			phrase.Time(time.Duration(training.Memory*float64(time.Second))))
 	}
-	if training.Objective != "" {
-		say("* Objective: the reward `%s`", training.Objective)
-	}
+	sayObjective(say, training)
 	say("* Result on validation windows: %s", result(training))
 	saySeen(say, training)
 
@@ -62,10 +61,35 @@ func card(p *Policy, training *checkpoints.Provenance) string {
 
 // aim says what a policy was trained for.
 func aim(training *checkpoints.Provenance) string {
-	if training.Objective != "" {
+	o := objectiveOf(training)
+	switch {
+	case training.Objective == "":
+		return "minimises completion times"
+	case o == nil:
 		return "maximises the reward `" + training.Objective + "`"
 	}
-	return "minimises completion times"
+	return "lowers the cost by the objective `" + o.Name + "`"
+}
+
+// objectiveOf returns the objective that a policy was trained for, nil for completion times and for rewards.
+func objectiveOf(training *checkpoints.Provenance) *objectives.Objective {
+	o, err := objectives.Read(strings.NewReader(training.Objective))
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+// sayObjective tells the objective with its text, as far as it is not the usual one.
+func sayObjective(say func(string, ...any), training *checkpoints.Provenance) {
+	o := objectiveOf(training)
+	switch {
+	case training.Objective == "":
+	case o == nil:
+		say("* Objective: the reward `%s`", training.Objective)
+	default:
+		say("* Objective: `%s`, %s:\n\n      %s\n", o.Name, o.About, strings.ReplaceAll(strings.TrimSpace(o.Text()), "\n", "\n      "))
+	}
 }
 
 // saySeen lists the parts of traces that a policy was trained on.
@@ -114,7 +138,7 @@ func beginning(training *checkpoints.Provenance) string {
 // compared says what of the policy is divided by that of its prior.
 func compared(training *checkpoints.Provenance) string {
 	if training.Objective != "" {
-		return "cost or figure by the objective"
+		return "cost by the objective"
 	}
 	return "completion times"
 }

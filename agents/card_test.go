@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/checkpoints"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
@@ -48,7 +49,7 @@ func TestModelCards(t *testing.T) {
 			Policy: "mine", SHA256: "0123456789abcdef", Updates: 1, Validation: 1.02,
 		}}},
 		{"tuned-objective", true, checkpoints.Provenance{
-			Scenario: "own-v1", Updates: 1, Objective: "makespan", Validation: 0.95, From: &checkpoints.Origin{
+			Scenario: "own-v1", Updates: 1, Objective: must.Get(objectives.Open("small-first"))(t).Text(), Validation: 0.95, From: &checkpoints.Origin{
 				Policy: "mine", SHA256: "0123456789abcdef", Updates: 1, Validation: 0.97,
 			},
 		}},

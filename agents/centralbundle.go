@@ -78,9 +78,7 @@ func (c *Central) card(training *checkpoints.Provenance) string {
 	}
 	say("\n## Training\n")
 	say("* Scenario: %s, as given to `clustergym export`. How it was trained is not recorded", scenarios(training.Scenario))
-	if training.Objective != "" {
-		say("* Objective: the reward `%s`", training.Objective)
-	}
+	sayObjective(say, training)
 	saySeen(say, training)
 	say("\n## Where it decides\n")
 	say("Everywhere, also far from what it was trained on. Where the score of a number that may be named is infinite or no\n" +

@@ -110,10 +110,9 @@ type Provenance struct {
 	Seen []Period `json:"seen,omitempty"`
 	// Memory is the time constant of the discount in training, in seconds; 0 means not recorded, or no discount.
 	Memory float64 `json:"memory_s,omitempty"`
-	// Objective is the reward that the policy was trained for, with its options; "" means completion times.
+	// Objective is what the policy was trained for: the text of an objective, or the name of a reward; "" means completion times.
 	Objective string `json:"objective,omitempty"`
-	// Validation is the ratio of the policy's completion times to its prior's, or of its figure by the objective, averaged over
-	// validation windows. The policy was chosen by this number. 0 means that there were no validation windows.
+	// Validation is the policy's cost by the objective, summed over validation windows, by its prior's. The policy was chosen by this number. 0 means that there were no validation windows.
 	Validation float64 `json:"validation,omitempty"`
 	// From is the policy that the training began with; nil for an untrained one. Seen also lists what that policy was trained and
 	// chosen on.

@@ -36,7 +36,7 @@ type gameOptions struct {
 	Wide      int      `flag:"candidates" min:"0" help:"show wide lists with this many candidates in addition to what the prior proposes; 0 for narrow lists, which are about one start of the prior at a time"`
 	Rivals    []string `flag:"rivals" complete:"baseline" help:"baselines whose proposals are added to wide lists, with commas between"`
 	Encoder   string   `flag:"encoder" default:"standard" complete:"encoder" help:"name of the encoder that computes the agents' observations"`
-	Reward    string   `flag:"reward" default:"flow" complete:"reward" help:"name of the reward, with its options: see docs/env.md"`
+	Reward    string   `flag:"reward" default:"flow" complete:"reward" help:"name of the reward: flow, or one that a program adds (docs/env.md)"`
 	Objective string   `flag:"objective" complete:"objective" help:"the reward is minus the cost of this objective, in place of --reward: a name or a YAML file, see objective ls"`
 
 	table baselines.Table

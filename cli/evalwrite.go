@@ -212,8 +212,8 @@ func learningCurves(policies []policy.Policy) ([]report.Curve, error) {
 		}
 		c := report.Curve{Policy: p.Name}
 		for _, m := range metrics {
-			if m.Relative > 0 { // is 0 while labels are collected, as their episodes are not the policy's own
-				c.Update, c.Train = append(c.Update, m.Update), append(c.Train, m.Relative)
+			if m.Relative != nil { // is nil while labels are collected, as their episodes are not the policy's own
+				c.Update, c.Train = append(c.Update, m.Update), append(c.Train, *m.Relative)
 			}
 			if m.Validation != nil {
 				c.Validation = append(c.Validation, report.Point{X: m.Update, Y: *m.Validation})

@@ -96,7 +96,12 @@ func (o *exportOptions) training(src *scenario.Source) checkpoints.Provenance {
 	w.Seen = append(w.Seen, src.Periods(scenario.Split(o.Split))...)
 	t := checkpoints.Provenance{Scenario: w.Scenario, Git: revision(), Go: runtime.Version()}
 	t.Seen = recipe.Seen([]recipe.Workload{w})
-	if o.Reward != (env.Flow{}).Name() {
+	switch {
+	case o.Objective != "":
+		if o, err := openObjective(o.Objective); err == nil { // it has been opened before
+			t.Objective = o.Text()
+		}
+	case o.Reward != (env.Flow{}).Name():
 		t.Objective = o.Reward
 	}
 	return t

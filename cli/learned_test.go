@@ -52,7 +52,7 @@ func TestTrainInterruptedAndResumedEqualsTrainInOneGo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	whole := must(t, tiny("runs/whole")...)
 	contains(t, whole.out, "2 of 2 updates", "clustergym eval --scenario embedded-small-v1", "clustergym export --run runs/whole")
-	contains(t, whole.talk, "train  2/2 it", "labels saves", "job-h a choice", "validation")
+	contains(t, whole.talk, "train  2/2 it", "labels saves", "job-hours a choice", "validation")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
@@ -116,8 +118,15 @@ func runObjectiveCheck(_ context.Context, a *app, opts *schemaOptions, args []st
 	return nil
 }
 
-// openObjective opens an objective by its name or file. The error has the exit code that fits.
+// openObjective opens an objective by its name or file, or that of a run by its folder. The error has the exit code that fits.
 func openObjective(nameOrPath string) (*objectives.Objective, error) {
+	if flags.IsRun(nameOrPath) {
+		r, err := readRecipe(nameOrPath)
+		if err != nil {
+			return nil, err
+		}
+		nameOrPath = cmp.Or(r.Train.Objective, objectives.Usual().Name)
+	}
 	o, err := objectives.Open(nameOrPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cmdline.NoRun(err)

@@ -38,7 +38,7 @@ func TestObjectives(t *testing.T) {
 		{[]string{"objective", "check", filepath.Join(dir, "none.yaml")}, cmdline.CodeNoRun, "no such file"},
 		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--objective", "tail," + wrong}, cmdline.CodeUsage, "line 3"},
 		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--objective", "tail,tail"}, cmdline.CodeUsage, `two are called "tail"`},
-		{[]string{"env", "describe", "-s", "embedded-small-v1", "--objective", "tail", "--reward", "makespan"}, cmdline.CodeUsage, "want one"},
+		{[]string{"env", "describe", "-s", "embedded-small-v1", "--objective", "tail", "--reward", "hour"}, cmdline.CodeUsage, "want one"},
 	} {
 		s := command(t, c.args...)
 		if s.code != c.code || !strings.Contains(s.talk+s.out, c.want) {

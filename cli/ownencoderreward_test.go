@@ -72,7 +72,7 @@ func TestEnvTakesEncoderAndReward(t *testing.T) {
 	}
 	for _, c := range [][]string{
 		{"--encoder", "fre", `--encoder: encoder "fre" is not part of this program, which has standard, uncertain, free`},
-		{"--reward", "our", `--reward: reward "our" is not part of this program, which has flow, makespan, p99, tenants, hour`},
+		{"--reward", "our", `--reward: reward "our" is not part of this program, which has flow, hour`},
 	} {
 		s := command(t, "env", "check", "-s", "embedded-small-v1", c[0], c[1])
 		if s.code != cmdline.CodeUsage || !strings.Contains(s.talk, c[2]) {

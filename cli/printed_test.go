@@ -37,8 +37,12 @@ func TestPrintedCommandsRun(t *testing.T) {
 		{"told", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000"}, nil},
 		{"untold", []string{"--scenario", "embedded-small-untold-v1", "--set", "scenario.workload.jobs=1000", "--set", learnsAll},
 			[]string{"clustergym beliefs --scenario"}},
-		{"own reward", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--set", "train.reward=hour"},
+		{"own reward", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--objective", "hour"},
 			[]string{"reward units a choice"}},
+		{"objective", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--objective", "small-first"},
+			[]string{"minutes a choice", "--objective small-first --policies"}},
+		{"own objective", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--objective", "my data/mine.yaml"},
+			[]string{"hours a choice", "--objective runs/a=b --policies"}},
 		{"own trace", []string{"--scenario", "my data/own.yaml"}, []string{"--scenario 'my data/own.yaml' --set"}},
 		{"own trace, told nothing", []string{"--scenario", "my data/untold.yaml", "--set", learnsAll},
 			[]string{"sjfskip+know", "clustergym beliefs --scenario runs/a=b --save"}},
@@ -72,6 +76,7 @@ func ownTrace(t *testing.T) {
 	for name, text := range map[string]string{
 		"own.yaml":    told,
 		"untold.yaml": told + "estimates: {kind: none}\ntold: {speeds: nothing, models: nothing}\nreadings: {interval: 5m}\n",
+		"mine.yaml":   "name: mine\nunit: hours\nterms: [{cost: wait, price: 1/h}]\n",
 		"jobs.csv":    must(t, "trace", "gen", "--jobs", "300", "--load", "1.2", "--gpus", "32").out,
 	} {
 		require.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
@@ -99,8 +104,8 @@ func TestOtherPrintedCommandsRun(t *testing.T) {
 func TestARunWhoseRewardIsElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, slices.Concat([]string{"train", "--dir", "runs/one", "-s", "embedded-small-v1", "--set", "scenario.workload.jobs=1000",
-		"--set", "train.reward=hour"}, smallTraining)...)
-	text := strings.Replace(read(t, "runs/one/run.yaml"), "reward: hour", "reward: theirs", 1)
+		"--objective", "hour"}, smallTraining)...)
+	text := strings.Replace(read(t, "runs/one/run.yaml"), "objective: hour", "objective: theirs", 1)
 	require.Do(t, os.WriteFile("runs/one/run.yaml", []byte(text), 0o666))
 	p := printed{t: t}
 	p.follow(must(t, "export", "--run", "runs/one"), cmdline.CodeOK, "try it:", "serve:")
@@ -109,7 +114,7 @@ func TestARunWhoseRewardIsElsewhere(t *testing.T) {
 	must(t, "whatif", "--snapshot", snapshot, "--policy", "runs/one")
 	p.run("clustergym serve --policy runs/one")
 	s := command(t, "train", "--resume", "--updates", "2", "--dir", "runs/one")
-	if s.code == cmdline.CodeOK || !strings.Contains(s.talk, `train.reward: reward "theirs" is not part of this program`) {
+	if s.code == cmdline.CodeOK || !strings.Contains(s.talk, `train.objective: objective "theirs", want a YAML file`) {
 		t.Errorf("train --resume: exit code %d\n%s", s.code, s.talk)
 	}
 }

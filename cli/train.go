@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/cli/flags"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -28,6 +29,7 @@ type trainOptions struct {
 	Sets     []string `flag:"set" keys:"trainkeys" help:"change a setting: train.KEY=value or scenario.KEY=value; repeatable"`
 	Config   string   `flag:"config" file:"yaml,yml" help:"YAML file of settings: scenario: NAME, from: POLICY, and train: with its keys"`
 	From     string   `flag:"from" complete:"released" help:"begin with this policy: released, or the folder of an exported policy or of a run"`
+	Goal     string   `flag:"objective" complete:"objective" help:"what the team is trained for: a name of objective ls, or a YAML file: train.objective (default completion)"`
 	Updates  int      `flag:"updates" help:"how many updates the run makes: train.updates"`
 	Seed     uint64   `flag:"seed" help:"seed of everything random: train.seed"`
 	Dir      string   `flag:"dir" file:"dir" help:"folder of the run (default runs/SCENARIO)"`
@@ -58,6 +60,9 @@ Trains a policy on the training windows of one scenario, or of several in turn, 
 validation windows. The team begins as its prior, the baseline whose proposals it reviews: train.prior names it, or several
 with commas between, of which the best on training windows is taken. docs/training.md explains the rest.
 
+--objective says what the team is trained for: see docs/objectives.md. All costs are printed in its unit, and weights are kept if
+the sum of their costs over the validation windows is lower by more than its standard error. The run records the objective's text.
+
 --from begins with the weights of a trained policy: released, the folder of an exported policy, or that of a run, whose best
 weights are taken. The run has that policy's prior, window, candidates, rivals, encoder and size, and refuses others, and its
 margin unless train.margin is given. Validation chooses among that policy as it is, the prior, and the weights trained here.
@@ -81,6 +86,7 @@ lists the settings with their defaults and says what they mean.`, cmdline.CodeNo
 		Example: `  clustergym train --scenario embedded-small-v1 --updates 20 --dir runs/first
   clustergym train --scenario venus-contended-v1 --set train.rate=3e-4 --set scenario.cluster.servers=48
   clustergym train --scenario venus-load110-strong-rigid-warm-v1,philly-load110-strong-rigid-warm-v1 --dir runs/both
+  clustergym train --scenario embedded-small-v1 --objective small-first --set train.label=0.2 --updates 20 --dir runs/small-first
   clustergym train --from released --scenario mine.yaml --updates 20 --dir runs/mine
   clustergym train --resume --dir runs/first
   clustergym train --resume --updates 40 --dir runs/first
@@ -173,7 +179,7 @@ func trainRun(ctx context.Context, a *app, opts *trainOptions) (*trained, error)
 			last := *m
 			result.Last, result.Updates = &last, m.Update
 			bar.Set(int64(m.Update))
-			bar.Note(note(m, cfg.Reward))
+			bar.Note(note(m, cfg.Objective))
 		},
 	}
 	if pool != nil {
@@ -191,12 +197,12 @@ func trainRun(ctx context.Context, a *app, opts *trainOptions) (*trained, error)
 	return result, nil
 }
 
-// note returns the text of the progress line for an update of a run that learns by a reward.
-func note(m *train.Metrics, reward string) string {
-	what, unit := train.Compared(reward)
-	text := fmt.Sprintf("%s %.3f of the prior's  departs %.0f %%", what, m.Relative, 100*m.Departs)
-	if m.Relative == 0 {
-		text = fmt.Sprintf("%d labels  saves %+.3f %s a choice", m.Choices, m.Unseen, unit)
+// note returns the text of the progress line for an update of a run that learns for an objective.
+func note(m *train.Metrics, objective string) string {
+	what, unit := train.Compared(objective)
+	text := fmt.Sprintf("%d labels  saves %+.3f %s a choice", m.Choices, m.Unseen, unit)
+	if m.Relative != nil {
+		text = fmt.Sprintf("%s %.3f of the prior's  departs %.0f %%", what, *m.Relative, 100*m.Departs)
 	}
 	if m.Best != 0 {
 		text += fmt.Sprintf("  against the best %.3f", m.Best)
@@ -205,10 +211,21 @@ func note(m *train.Metrics, reward string) string {
 		text += fmt.Sprintf("  began at %.3f", *m.Start)
 	}
 	if m.Validation != nil {
-		text += fmt.Sprintf("  validation %.3f", *m.Validation)
+		text += fmt.Sprintf("  validation %.3f%s", *m.Validation, besideIt(m, unit))
 	}
 	if m.ValidationBest != 0 {
 		text += fmt.Sprintf(", against the best %.3f", m.ValidationBest)
+	}
+	return text
+}
+
+// besideIt tells the standard error of a validation, and the costs of a window.
+func besideIt(m *train.Metrics, unit string) (text string) {
+	if m.ValidationError != nil {
+		text += fmt.Sprintf(" ±%.3f", *m.ValidationError)
+	}
+	if m.ValidationCost != 0 || m.ValidationPrior != 0 {
+		text += fmt.Sprintf(" (%.4g %s a window, the prior %.4g)", m.ValidationCost, unit, m.ValidationPrior)
 	}
 	return text
 }
@@ -238,7 +255,13 @@ func (o *trainOptions) load(a *app) ([]*scenario.Scenario, train.Config, *train.
 		return nil, train.Config{}, nil, err
 	}
 	settings.Train.Table = a.table()
+	if o.Goal != "" {
+		settings.Train.Objective = o.Goal
+	}
 	if err := settings.Train.Validate(); err != nil {
+		return nil, train.Config{}, nil, err
+	}
+	if err := settings.Train.Settle(); err != nil {
 		return nil, train.Config{}, nil, err
 	}
 	if before != nil && len(own) == 0 {
@@ -305,9 +328,22 @@ func (r *trained) print(a *app) error {
 	policies = append(policies, named(r.Dir, policies))
 	a.Printf("\ncheckpoints: %s\n", filepath.Join(r.Dir, "checkpoints"))
 	if r.again != nil && tested(r.run.Recipe.Scenarios) {
-		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again,
+		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again, objectiveOf(r.run.Recipe.Train.Objective, r.Dir),
 			[]string{"--policies", list(policies), "--baseline", policy.Prior})...))
 	}
 	a.Printf("export:      %s\n", next("export", "--run", r.Dir))
 	return nil
+}
+
+// objectiveOf returns the flags of eval for what the run in dir was trained for: none for what eval measures anyway, and for
+// rewards of the program, which eval does not know.
+func objectiveOf(objective, dir string) []string {
+	o, err := objectives.Open(objective)
+	if objective == "" || err != nil {
+		return nil
+	}
+	if known, err := objectives.Open(o.Name); err == nil && known.Text() == o.Text() {
+		dir = o.Name
+	}
+	return []string{"--objective", dir}
 }

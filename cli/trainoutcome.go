@@ -9,18 +9,20 @@ import (
 
 // keptText says which weights a run keeps, and how they did on validation windows; "" before the first validation.
 func keptText(r *train.Folder) string {
-	best, what := r.Best(), comparedIn(r)
+	best := r.Best()
+	what, unit := train.Compared(r.Recipe.Train.Objective)
 	switch {
 	case best == nil && r.Finished():
 		return "keeps the last weights, as there are no validation windows"
 	case best == nil:
 		return ""
-	case best.JCT >= 1:
-		return "keeps its prior's decisions, validation 1: no weights did better"
+	case best.JCT == 1 && best.Update == 0:
+		return "keeps its prior's decisions, validation 1: no weights did better by more than the standard error"
 	case best.Update == 0:
 		return fmt.Sprintf("keeps the policy of --from, validation %.3f of the prior's %s", best.JCT, what)
 	}
-	text := fmt.Sprintf("keeps update %d, validation %.3f of the prior's %s", best.Update, best.JCT, what)
+	text := fmt.Sprintf("keeps update %d, validation %.3f of the prior's %s%s", best.Update, best.JCT, what,
+		besideIt(&r.Metrics[best.Update-1], unit))
 	last := best.JCT
 	for i := range r.Metrics {
 		if v := r.Metrics[i].Validation; v != nil {
@@ -31,11 +33,6 @@ func keptText(r *train.Folder) string {
 		text += fmt.Sprintf("; the last was %.3f", last)
 	}
 	return text
-}
-
-func comparedIn(r *train.Folder) string {
-	what, _ := train.Compared(r.Recipe.Train.Reward)
-	return what
 }
 
 // lessons are means over the updates of a run, or over the later half of them, of which the first have taught little yet.
@@ -49,7 +46,7 @@ type lessons struct {
 func lessonsOf(metrics []train.Metrics) (l lessons) {
 	n := 0.
 	for i, m := range metrics {
-		if m.Relative != 0 {
+		if m.Relative != nil {
 			l.drawn++
 			l.departs = m.Departs
 			continue
@@ -69,11 +66,11 @@ func lessonsOf(metrics []train.Metrics) (l lessons) {
 // whyNothing says why the weights of a run are no better than its prior, as far as its metrics tell, and what to try. It returns
 // "" if they are better, or before the first validation.
 func whyNothing(r *train.Folder) string {
-	if best := r.Best(); best == nil || best.JCT < 1 {
+	if best := r.Best(); best == nil || best.Update > 0 || best.JCT < 1 {
 		return ""
 	}
 	l := lessonsOf(r.Metrics)
-	_, unit := train.Compared(r.Recipe.Train.Reward)
+	_, unit := train.Compared(r.Recipe.Train.Objective)
 	switch {
 	case l.drawn > 0 && l.departs == 0:
 		return "the team no longer departs from its prior; try --set train.entropy=0.1, or labels first (train.expert)"

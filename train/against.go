@@ -56,62 +56,35 @@ type bars struct {
 // best returns the lowest total cost of the rivals, and a rival with that cost; nil without rivals.
 func (b *bars) best() (lowest *curve) {
 	for _, c := range b.rivals {
-		if lowest == nil || c.total < lowest.total {
+		if lowest == nil || c.figure < lowest.figure {
 			lowest = c
 		}
 	}
 	return lowest
 }
 
-// relate divides the advantages of a rollout by the cost of the window's best rival, so that windows weigh equally, however many
-// jobs wait in them. An advantage is then the fraction of that cost that a decision saves, and Metrics.Best is about the same
-// cost. It is the total cost: a discounted one depends on the moment from which it counts, and counted from the beginning of the
-// window it covers only the first hours. Without rivals, or if the best rival's cost is 0, relate changes nothing.
+// relate divides the advantages of rollouts by the mean cost of the best rivals over the windows of the same scenario, so that
+// scenarios weigh equally, however much their windows cost. Windows of one scenario keep their weights: what is to be low is the
+// sum of their costs, and in a window in which the best rival costs next to nothing a ratio says nothing. Without rivals, or if
+// they cost nothing, relate changes nothing.
 //
 // The rival's cost is not subtracted. It is the same for all choices of a window, so that would not change the expected gradient:
 // advantages are differences from the prior in any case.
-func (b *bars) relate(r *rollout) {
-	best := b.best()
-	if best == nil || best.total == 0 {
-		return
+func relate(windows []window) {
+	ones, best, of := make([]float64, len(windows)), make([]float64, len(windows)), make([]*scenario.Source, len(windows))
+	for i := range windows {
+		ones[i], of[i] = 1, windows[i].source
+		if c := windows[i].best(); c != nil {
+			best[i] = c.total
+		}
 	}
-	for i := range r.samples {
-		r.samples[i].Gain /= best.total
+	for i, times := range scaled(of, ones, best) {
+		for _, r := range windows[i].group {
+			for k := range r.samples {
+				r.samples[k].Gain *= times
+			}
+		}
 	}
-}
-
-// contest is the sum of a team's relative costs over episodes.
-type contest struct {
-	episodes int
-	rivals   []float64 // parallel to Config.against
-	best     float64
-}
-
-// add adds an episode.
-func (c *contest) add(team *curve, b *bars) {
-	if len(b.rivals) == 0 {
-		return
-	}
-	if c.rivals == nil {
-		c.rivals = make([]float64, len(b.rivals))
-	}
-	c.episodes++
-	for i, rival := range b.rivals {
-		c.rivals[i] += team.over(rival)
-	}
-	c.best += team.over(b.best())
-}
-
-// means returns the mean relative cost by rival, and that to the best rival; nil and 0 without rivals.
-func (c *contest) means(names []string) (against map[string]float64, best float64) {
-	if c.episodes == 0 {
-		return nil, 0
-	}
-	against = map[string]float64{}
-	for i, name := range names {
-		against[name] = c.rivals[i] / float64(c.episodes)
-	}
-	return against, c.best / float64(c.episodes)
 }
 
 // compare plays the prior and the rivals on n windows, each once, and returns their costs. at returns a window.

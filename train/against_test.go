@@ -73,8 +73,8 @@ func TestAgainstIsWhatRivalsCost(t *testing.T) {
 		}
 		leaders[names[slices.Index(costs, slices.Min(costs))]] = true
 		check("update "+strconv.Itoa(update), m.Against, m.Best, -m.Return, costs)
-		if m.Against[ownPrior] != m.Relative || m.Against["sjfskip"] != m.Relative {
-			t.Errorf("update %d: %v against the prior, want %v", update, m.Against, m.Relative)
+		if m.Against[ownPrior] != *m.Relative || m.Against["sjfskip"] != *m.Relative {
+			t.Errorf("update %d: %v against the prior, want %v", update, m.Against, *m.Relative)
 		}
 	}
 	if len(leaders) < 2 {
@@ -83,12 +83,18 @@ func TestAgainstIsWhatRivalsCost(t *testing.T) {
 	m := &Metrics{}
 	must.Do(t, r.validate(t.Context(), m))
 	for i, name := range names { // the untrained team decides as its prior
-		want := 0.0
+		prior, rival := map[*scenario.Source]float64{}, map[*scenario.Source]float64{}
 		for k := range r.windows {
 			x := &r.windows[k]
 			e := must.Get(x.source.Episode(scenario.Validation, x.window, cfg.Seed))(t)
-			want += r.jct(t, x.source, &e, ownPrior) / r.jct(t, x.source, &e, name) / float64(len(r.windows))
+			prior[x.source] += r.jct(t, x.source, &e, ownPrior)
+			rival[x.source] += r.jct(t, x.source, &e, name)
 		}
+		want := 0.0 // both scenarios have as many windows
+		for src, sum := range rival {
+			want += sum / prior[src]
+		}
+		want = float64(len(rival)) / want
 		if got := m.ValidationAgainst[name]; math.Abs(got-want) > 1e-9 || m.ValidationBest < got {
 			t.Errorf("validation %d: %v against %s, want %v and at most %v", i, got, name, want, m.ValidationBest)
 		}
@@ -98,23 +104,27 @@ func TestAgainstIsWhatRivalsCost(t *testing.T) {
 	}
 }
 
-// TestAgainstDividesAdvantages checks that the advantages of a window are divided by its best rival's cost, and only then.
+// TestAgainstDividesAdvantages checks that the advantages of a scenario are divided by its best rivals' mean cost over windows, and
+// only then.
 func TestAgainstDividesAdvantages(t *testing.T) {
-	of := func(total float64) *curve { return &curve{total: total} }
-	for _, c := range []struct {
-		rivals []*curve
-		want   float64
-	}{
-		{nil, 12},
-		{[]*curve{of(6)}, 2},
-		{[]*curve{of(6), of(3), of(4)}, 4},
-		{[]*curve{of(6), of(0)}, 12},
-	} {
-		r := &rollout{samples: []learn.Sample{{Gain: 12}, {Gain: -12}}}
-		(&bars{of(2), c.rivals}).relate(r)
-		if r.samples[0].Gain != c.want || r.samples[1].Gain != -c.want {
-			t.Errorf("against %d rivals: %v and %v, want %v", len(c.rivals), r.samples[0].Gain, r.samples[1].Gain, c.want)
+	of := func(figure float64) *curve { return &curve{total: figure, figure: figure} }
+	rich, poor, idle := new(scenario.Source), new(scenario.Source), new(scenario.Source)
+	of1 := func(src *scenario.Source, rivals ...*curve) window {
+		group := []*rollout{{samples: []learn.Sample{{Gain: 12}, {Gain: -24}}}}
+		return window{source: src, bars: bars{of(2), rivals}, group: group}
+	}
+	windows := []window{
+		of1(rich, of(6), of(2)), of1(rich, of(4), of(9)), of1(poor, of(0.5)), of1(rich, of(0), of(9)), of1(poor, of(0)), of1(idle, of(0)),
+	}
+	relate(windows)
+	for i, want := range []float64{6, 6, 48, 6, 48, 12} {
+		if s := windows[i].group[0].samples; s[0].Gain != want || s[1].Gain != -2*want {
+			t.Errorf("window %d: %v and %v, want %v", i, s[0].Gain, s[1].Gain, want)
 		}
+	}
+	alone := []window{of1(rich), of1(poor)}
+	if relate(alone); alone[0].group[0].samples[0].Gain != 12 {
+		t.Errorf("without rivals: %v", alone[0].group[0].samples)
 	}
 	cfg, opt := opposed(t)
 	cfg.Expert, cfg.Updates = 0, 1
@@ -146,7 +156,7 @@ func TestAgainstResumes(t *testing.T) {
 		}
 	}
 	if v := points[point{"train/against/a-srpt:predictor=fitted", 4}]; v.Scalar == nil ||
-		!strings.HasPrefix(v.Metadata.Description, "ratio: mean JCT of the sampled policy over") {
+		!strings.HasPrefix(v.Metadata.Description, "ratio: the same for each baseline") {
 		t.Errorf("the event of a rival is %+v", v)
 	}
 	opt = fresh(t, opt)

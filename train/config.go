@@ -18,7 +18,6 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/observe"
 )
 
@@ -65,13 +64,16 @@ type Config struct {
 	// Rivals names baselines, separated by commas, whose proposals also become candidates on the wide list.
 	Rivals string `yaml:"rivals,omitempty"`
 	// Against names baselines, separated by commas, with whose costs the team's is compared; "prior" stands for the team's prior.
-	// PPO divides the advantages of a window by the cost of the baseline that did best there.
+	// PPO divides the advantages of a scenario by the mean cost of the baselines that did best on its windows.
 	Against string `yaml:"against,omitempty"`
 	// Encoder names the encoder of observations; see observe.Register. Empty means the standard encoder.
 	Encoder string `yaml:"encoder,omitempty"`
-	// Reward names the reward that the team maximises, with its options; see env.NamedReward. It must never be positive. Empty
-	// means env.Flow.
-	Reward string `yaml:"reward,omitempty"`
+	// Objective is what the team is trained for: a name of the library of objectives, a YAML file or its text, or the name of a
+	// reward of the program (env.RegisterReward), which must never be positive. Empty means completion. Run puts the text in place
+	// of a name or a file; see Settle.
+	Objective string `yaml:"objective,omitempty"`
+	// Reward is what older programs were trained for; it is no setting any more.
+	Reward string `yaml:"reward,omitempty" gone:"train.objective replaces it: see clustergym objective ls"`
 	// Tail is how labels, and advantages of draws, count what happens long after a decision: "discount" (discountTail) or "backlog"
 	// (backlogTail). Empty means discount.
 	Tail string `yaml:"tail,omitempty"`
@@ -153,6 +155,9 @@ func (c *Config) Validate() error {
 	if err := c.decides(); err != nil {
 		return err
 	}
+	if c.Reward != "" {
+		return fmt.Errorf("train.reward: %q is no setting any more; train.objective replaces it: see clustergym objective ls", c.Reward)
+	}
 	if err := c.validateTail(); err != nil {
 		return err
 	}
@@ -173,7 +178,7 @@ func (c *Config) Validate() error {
 	return c.checkAgainst()
 }
 
-// decides is Validate without the settings that only training uses: the reward and the baselines. A program that lacks one of
+// decides is Validate without the settings that only training uses: the objective and the baselines. A program that lacks one of
 // them can still decide with a policy that was trained with it.
 func (c *Config) decides() error {
 	for _, f := range []struct {
@@ -249,12 +254,6 @@ func (c *Config) design(name, prior string) agents.Design {
 		Name: name, Encoder: c.Encoder, Window: c.Window, Prior: prior, Table: c.Table,
 		Wide: agents.Wide{Items: c.Candidates, Rivals: listed(c.Rivals)}, Margin: c.Margin, Size: c.Size,
 	}
-}
-
-// goal returns the reward and the discount that the run learns with.
-func (c *Config) goal() (goal, error) {
-	reward, err := env.NamedReward(c.Reward)
-	return goal{reward, c.Memory}, err
 }
 
 // temperature returns the temperature of draws.

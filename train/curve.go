@@ -7,36 +7,44 @@ import (
 
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 )
 
-// curve is the cost of an episode over time. The cost is the negative reward; for env.Flow its rate is the number of jobs in the
-// system.
+// curve is the cost of an episode over time. What happens at an instant is spread over the interval that begins there.
 type curve struct {
-	reward env.Reward
-	at     []time.Duration
-	rate   []float64     // cost per hour from at[k] to at[k+1]; one element fewer than at
-	togo   []float64     // discounted cost from at[k] to the end of the episode; set by closed
-	memory time.Duration // of the discount
-	total  float64       // undiscounted cost; for env.Flow the sum of completion times
-	figure float64       // by which episodes are compared, see compared; 0 for total
+	bill
+	measured *objectives.Meter // as eval measures the episode, if that is another cost than the bill's
+	at       []time.Duration
+	rate     []float64     // cost per hour from at[k] to at[k+1]; one element fewer than at
+	togo     []float64     // discounted cost from at[k] to the end of the episode; set by closed
+	memory   time.Duration // of the discount
+	total    float64       // undiscounted cost
+	figure   float64       // by which episodes are compared: total without the jobs that fill the cluster first; set by closed
 }
 
 var _ env.Reward = (*curve)(nil)
 
 // newCurve returns an empty curve, for an episode that has not begun.
-func newCurve(reward env.Reward, memory time.Duration) *curve {
-	return &curve{reward: reward, memory: memory}
+func newCurve(g goal, e *sim.Episode) *curve {
+	c := &curve{bill: g.bill(e), memory: g.memory}
+	if g.reward == nil && e.Config.Warm > 0 {
+		c.measured = e.Meter(g.objective, nil)
+	}
+	return c
 }
 
 // Name implements env.Reward.
-func (c *curve) Name() string { return c.reward.Name() }
+func (c *curve) Name() string { return "training" }
 
 // Score implements env.Reward. It also adds the interval to the curve.
 func (c *curve) Score(s *cluster.View, from, to time.Duration) float64 {
-	x := c.reward.Score(s, from, to)
-	c.add(from, to, -x)
-	return x
+	x := c.pass(s, from, to)
+	if c.measured != nil {
+		c.measured.Pass(s, from, to)
+	}
+	c.add(from, to, x)
+	return -x
 }
 
 // add appends the cost of an interval. Each interval must begin where the last one ended.
@@ -49,42 +57,28 @@ func (c *curve) add(from, to time.Duration, cost float64) {
 	c.total += cost
 }
 
-// closed computes togo once the episode is over, and returns the curve.
+// ended adds what happened last in an episode that is over in the given state, and returns the curve.
+func (c *curve) ended(v *cluster.View) *curve {
+	last := c.rest(v)
+	c.total += last
+	if n := len(c.rate); n > 0 {
+		c.rate[n-1] += last / (c.at[n] - c.at[n-1]).Hours()
+	}
+	c.figure = c.total
+	if c.measured != nil {
+		c.measured.Catch(v)
+		c.figure = c.measured.Total()
+	}
+	return c.closed()
+}
+
+// closed computes togo, and returns the curve.
 func (c *curve) closed() *curve {
 	c.togo = make([]float64, len(c.at))
 	for k := len(c.at) - 2; k >= 0; k-- {
 		c.togo[k] = c.across(k, c.at[k])
 	}
 	return c
-}
-
-// compared sets the figure of the episode with the given log, and returns the curve. For an env.Surrogate it is the figure that
-// matters. For env.Flow in an episode that begins with warm jobs it is the sum of the completion times of the other jobs, in
-// hours: those are the jobs that eval measures. The cost of the warm jobs may be most of the total, and says little about them.
-func (c *curve) compared(log *sim.Log) *curve {
-	switch reward := c.reward.(type) {
-	case env.Surrogate:
-		c.figure = reward.Figure(log)
-	case env.Flow:
-		if log.Config.Warm > 0 {
-			for _, hours := range env.CompletionTimes(log) {
-				c.figure += hours
-			}
-		}
-	}
-	return c
-}
-
-// over returns the figure, or the total cost where there is none, divided by that of another curve on the same window. It returns
-// 1 if the other one is 0.
-func (c *curve) over(other *curve) float64 {
-	switch {
-	case other.figure > 0:
-		return c.figure / other.figure
-	case other.total == 0:
-		return 1
-	}
-	return c.total / other.total
 }
 
 // across returns the discounted cost from t, which lies in the k-th interval, to the end of the episode.

@@ -34,7 +34,7 @@ func TestComparedByTheJobsThatEvalMeasures(t *testing.T) {
 			curves[i] = must.Get(g.follow(s, episode))(t)
 			means[i] = eval.Measure(logOf(t, s, episode)).MeanJCT
 		}
-		if got, want := curves[1].over(curves[0]), means[1]/means[0]; math.Abs(got-want) > 1e-9 || want == 1 {
+		if got, want := curves[1].figure/curves[0].figure, means[1]/means[0]; math.Abs(got-want) > 1e-9 || want == 1 {
 			t.Errorf("%d warm jobs: compared by %v, eval by %v", warm, got, want)
 		}
 	}

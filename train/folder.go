@@ -30,7 +30,7 @@ func (f *Folder) Finished() bool {
 
 // Best is the policy that a run keeps: the one that did best on its validation windows so far.
 type Best struct {
-	JCT    float64 `json:"validation"` // relative to the prior's
+	JCT    float64 `json:"validation"` // its cost relative to the prior's
 	Margin float64 `json:"margin"`
 	Update int     `json:"update"` // after which it had these weights; 0 for the prior, and for the policy that the run began with
 }
@@ -43,10 +43,11 @@ func (f *Folder) Best() *Best {
 		if best == nil && (m.Start != nil || m.Validation != nil) {
 			best = &Best{JCT: 1, Margin: f.Recipe.Train.Margin} // the prior
 		}
-		if m.Start != nil && *m.Start < best.JCT && f.Recipe.From != nil {
+		if m.StartKept && f.Recipe.From != nil {
 			*best = Best{*m.Start, f.Recipe.From.Margin, 0}
 		}
-		if m.Validation != nil && *m.Validation < best.JCT {
+		// Runs of older programs, and those with a single validation window, keep the lowest.
+		if m.Kept || m.Validation != nil && m.ValidationError == nil && *m.Validation < best.JCT {
 			*best = Best{*m.Validation, m.Margin, m.Update}
 		}
 	}

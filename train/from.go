@@ -118,6 +118,12 @@ func (r *run) from(before *Recipe) error {
 	if before == nil {
 		return nil // refused later
 	}
+	if was := before.Train.Objective; was != r.cfg.Objective {
+		name, _ := Compared(was)
+		asked, _ := Compared(r.cfg.Objective)
+		return fmt.Errorf("%s: %w: train.objective: the run learns for another objective: what it lowers is the %s, asked for the %s;"+
+			" want the same text", r.opt.Dir, recipe.ErrMismatch, name, asked)
+	}
 	r.beginning = before.From
 	if f == nil || r.beginning != nil && r.beginning.Digest == f.Policy.Digest() {
 		return nil
@@ -146,7 +152,7 @@ func (r *run) beginner() (*agents.Policy, error) {
 }
 
 // start gives a new run the weights and the Range of the policy that it begins with, and validates that policy as it is. The
-// policy becomes the best so far if it does better than the prior.
+// policy becomes the best so far if it does better than the prior by more than the standard error.
 func (r *run) start(ctx context.Context) error {
 	if r.beginning == nil {
 		return nil
@@ -162,18 +168,20 @@ func (r *run) start(ctx context.Context) error {
 	if len(r.windows) == 0 {
 		return nil
 	}
-	mean, _, _, err := r.relative(ctx, p)
+	costs, _, err := r.relative(ctx, p)
 	if err != nil {
 		return err
 	}
-	if r.startJCT = &mean; mean < r.topJCT {
-		r.top, r.topJCT, r.topMargin = p.Params, mean, p.Margin
+	mean, now := costs.over(costs.prior), costs.scaled(costs.team)
+	r.startJCT = &mean
+	if r.startKept = better(now, r.topCosts); r.startKept {
+		r.top, r.topCosts, r.topJCT, r.topMargin = p.Params, now, mean, p.Margin
 	}
 	return nil
 }
 
 // origin returns the provenance of the policy that the run began with, nil for an untrained one. The parameter validation is its
-// relative JCT on the validation windows, nil if there are none.
+// relative cost on the validation windows, nil if there are none.
 func (b *Beginning) origin(validation *float64) *checkpoints.Origin {
 	if b == nil {
 		return nil

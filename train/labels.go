@@ -99,7 +99,13 @@ func newLabels(
 
 // LabelsKey returns a key of the settings that labels depend on. Runs on the same scenarios with equal keys learn from the same
 // labels, provided that they take the same prior of those that Prior lists.
-func LabelsKey(cfg *Config) (string, error) { return labelsKey(cfg, cfg.Prior, "", "") }
+func LabelsKey(cfg *Config) (string, error) {
+	c := *cfg
+	if err := c.Settle(); err != nil {
+		return "", err
+	}
+	return labelsKey(&c, c.Prior, "", "")
+}
 
 // labelsKey returns a key for everything that the labels of a scenario depend on, except the program's version. The parameter
 // digest identifies the scenario's jobs; by is the digest of the policy that plays, empty for the scout.
@@ -109,7 +115,7 @@ func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
 		return "", err
 	}
 	all := []any{
-		"labels-3", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Reward,
+		"labels-4", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Objective,
 		cfg.Candidates, cfg.Rivals, digest,
 	}
 	if cfg.Size.Joint {

@@ -10,7 +10,7 @@ import (
 	"github.com/clustergym/clustergym/train/recipe"
 )
 
-// TestWhatOnlyTrainingUses checks that a program which lacks a run's reward, or a baseline that only training uses, opens the run's
+// TestWhatOnlyTrainingUses checks that a program which lacks a run's objective, or a baseline that only training uses, opens the run's
 // policy and refuses to go on training, and that it refuses both if it lacks what deciding uses.
 func TestWhatOnlyTrainingUses(t *testing.T) {
 	cfg, opt := tiny(t)
@@ -22,8 +22,8 @@ func TestWhatOnlyTrainingUses(t *testing.T) {
 		old, lacking, missing string
 		decides               bool
 	}{
-		{"against: las", "against: las\n  reward: elsewhere", `train.reward: reward "elsewhere" is not part of this program`, true},
-		{"against: las", "against: las\n  reward: p99:power=99", "train.reward: reward p99", true},
+		{"against: las", "against: las\n  objective: elsewhere", `train.objective: objective "elsewhere", want a YAML file`, true},
+		{"against: las", "against: las\n  reward: p99:power=9", "train.objective replaces it", true},
 		{"against: las", "against: theirs", `train.against: policy "theirs"`, true},
 		{"prior: fifo,sjfskip", "prior: theirs,sjfskip", `train.prior: policy "theirs"`, true},
 		{"against: las", "against: las\n  candidates: 9\n  rivals: theirs", `policy "theirs": no such baseline`, false},

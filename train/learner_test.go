@@ -399,7 +399,7 @@ func TestRunFiles(t *testing.T) {
 		if labelled += m.Choices; labels && m.Learned != min(labelled, cfg.Choices) || !labels && m.Learned > m.Choices {
 			t.Errorf("line %d: %d labels so far: %s", i+1, labelled, line)
 		}
-		if labels != (m.Scale > 0) || labels != (m.Agree > 0) || labels == (m.KL > 0) || labels == (m.Relative > 0) ||
+		if labels != (m.Scale > 0) || labels != (m.Agree > 0) || labels == (m.KL > 0) || labels == (m.Relative != nil) ||
 			labels == (m.Departs > 0 && m.Departs < 1) {
 			t.Errorf("line %d, with labels (%v): %s", i+1, labels, line)
 		}

@@ -22,17 +22,15 @@ type Metrics struct {
 	// ones. Learned counts the decisions that the update learned from.
 	Choices int `json:"choices"`
 	Learned int `json:"learned"`
-	// Departs, Return and Relative are 0 in updates from labels. Departs is the fraction of Choices in which the team did not take
-	// the prior's own candidate. Return is the sum of an episode's rewards, in negative job-hours for env.Flow, averaged over
-	// episodes. Relative is the cost of an episode divided by the prior's cost on the same window, averaged over episodes;
-	// if the reward is an env.Surrogate, that of its figures. Jobs that fill the cluster before the window (sim.Config.Warm) do not
-	// count, as in eval, unless the reward weighs tenants.
-	Departs  float64 `json:"departs,omitempty"`
-	Return   float64 `json:"return,omitempty"`
-	Relative float64 `json:"relative_jct,omitempty"`
-	// Against is the cost of an episode divided by that of a baseline in Config.Against on the same window, averaged over episodes,
-	// by the baseline's name. Best is the cost of an episode divided by that of the baseline that did best on its window, averaged
-	// over episodes. Both are empty without Config.Against, and in updates from labels.
+	// Departs, Return and Relative are empty in updates from labels. Departs is the fraction of Choices in which the team did not
+	// take the prior's own candidate. Return is minus the cost of an episode, averaged over episodes. Relative is the sum of the
+	// costs of all episodes divided by that of the prior on the same windows; of several scenarios, each in the unit of its prior.
+	// Jobs that fill the cluster before the window (sim.Config.Warm) do not count in Relative, as in eval.
+	Departs  float64  `json:"departs,omitempty"`
+	Return   float64  `json:"return,omitempty"`
+	Relative *float64 `json:"relative_jct,omitempty"`
+	// Against is as Relative, for each baseline in Config.Against in place of the prior, by its name. Best is the same for the
+	// baselines that did best on each window. Both are empty without Config.Against, and in updates from labels.
 	Against map[string]float64 `json:"against,omitempty"`
 	Best    float64            `json:"relative_best,omitempty"`
 	// Proposed counts, for each of Config.Rivals, the choices at which one of its proposals was among the candidates. Taken counts
@@ -42,20 +40,28 @@ type Metrics struct {
 	Taken    map[string]int `json:"taken,omitempty"`
 	// Validation is Relative on the validation windows, where the team takes the highest bid instead of sampling; it is nil if the
 	// update was not validated. Margin is the margin that gave this value: the best of several multiples of Config.Margin.
-	Validation *float64 `json:"validation,omitempty"`
-	Margin     float64  `json:"margin,omitempty"`
+	// ValidationError is its standard error, nil for fewer than two windows; ValidationCost and ValidationPrior are the costs of a
+	// window by the objective, of the team and of its prior, averaged over windows. Kept says that the run keeps the weights: they
+	// are better than those before by more than the standard error of the difference.
+	Validation      *float64 `json:"validation,omitempty"`
+	ValidationError *float64 `json:"validation_error,omitempty"`
+	ValidationCost  float64  `json:"validation_cost,omitempty"`
+	ValidationPrior float64  `json:"validation_prior,omitempty"`
+	Margin          float64  `json:"margin,omitempty"`
+	Kept            bool     `json:"kept,omitempty"`
 	// These are as Against, Best, Proposed and Taken, of the greedy team on the validation windows, with Margin.
 	ValidationAgainst  map[string]float64 `json:"validation_against,omitempty"`
 	ValidationBest     float64            `json:"validation_best,omitempty"`
 	ValidationProposed map[string]int     `json:"validation_proposed,omitempty"`
 	ValidationTaken    map[string]int     `json:"validation_taken,omitempty"`
-	// Start is Relative, on the validation windows, of the policy that the run began with, as it was. Only update 1 has it, and only
-	// if the run began with a trained policy.
-	Start *float64 `json:"start_validation,omitempty"`
+	// Start is Relative, on the validation windows, of the policy that the run began with, as it was, and StartKept says that it
+	// is better than the prior, as Kept does. Only update 1 has them, and only if the run began with a trained policy.
+	Start     *float64 `json:"start_validation,omitempty"`
+	StartKept bool     `json:"start_kept,omitempty"`
 	// Agree, Value, Unseen and Scale are 0 in updates by PPO. Agree is the fraction of decisions at which the highest bid is for the
-	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in job-hours. Unseen is the same
-	// at the decisions that were labelled for this update, before it. Scale is the mean absolute value of the labels other than 0,
-	// in job-hours.
+	// candidate that saves most. Value is the mean saving of the candidates with the highest bids, in the objective's unit. Unseen
+	// is the same at the decisions that were labelled for this update, before it. Scale is the mean absolute value of the labels
+	// other than 0.
 	Agree  float64 `json:"agree,omitempty"`
 	Value  float64 `json:"value,omitempty"`
 	Unseen float64 `json:"unseen,omitempty"`
@@ -87,6 +93,8 @@ func (m *Metrics) Numbers() map[string]float64 {
 			all[key] = float64(x)
 		case float64:
 			all[key] = x
+		case bool:
+			all[key] = map[bool]float64{true: 1}[x]
 		case *float64:
 			all[key] = *x
 		case map[string]float64:

@@ -79,13 +79,13 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	observe.Register("few", func(int) observe.Encoder { return few{} })
 	env.RegisterReward(waiting{})
 	cfg, opt := tiny(t)
-	cfg.Encoder, cfg.Reward, cfg.Window = "few", "waiting", 8
+	cfg.Encoder, cfg.Objective, cfg.Window = "few", "waiting", 8
 	p := mustRun(t, cfg, opt)
 	if p.Shape.Server != 3 || p.Shape.Job != 2 || p.Shape.Candidate != 2 {
 		t.Fatalf("the network reads %d, %d and %d numbers, want the encoder's with the cluster's", p.Shape.Server, p.Shape.Job, p.Shape.Candidate)
 	}
 	flow := cfg
-	flow.Reward = ""
+	flow.Objective = ""
 	opt.Dir = filepath.Join(t.TempDir(), "flow")
 	other := mustRun(t, flow, opt)
 	if p.Digest() == other.Digest() {
@@ -98,7 +98,7 @@ func TestOwnEncoderAndReward(t *testing.T) {
 	source := must.Get(scenario.Load("embedded-small-v1"))(t)
 	src := must.Get(source.Open())(t)
 	e := must.Get(src.Episode(scenario.Test, 0, 1))(t)
-	g := goal{waiting{}, time.Hour}
+	g := goal{reward: waiting{}, memory: time.Hour}
 	want := must.Get(g.follow(agents.NewTeam(p), e.Episode))(t)
 	s := must.Get(found.New())(t)
 	got, err := g.follow(s, e.Episode)

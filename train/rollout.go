@@ -32,14 +32,8 @@ type rollout struct {
 // step is a decision and the cost of letting the prior play on from it.
 type step struct {
 	at    time.Duration
-	value float64 // discounted job-hours, or a learned critic's estimate of the team's cost; 0 if saved is known
+	value float64 // discounted, or a learned critic's estimate of the team's cost; 0 if saved is known
 	saved float64 // with rollout.tailed: what the candidate taken saves, as in its label
-}
-
-// goal is the objective of learning: the reward, discounted.
-type goal struct {
-	reward env.Reward
-	memory time.Duration // time constant of the discount
 }
 
 // player plays one episode, as part of a vector of environments, and simulates what its decisions lead to.
@@ -50,12 +44,13 @@ type player struct {
 	label  float64 // fraction of decisions to label; negative: see newPlayer
 	// learned is set if a learned critic values the decisions: the player then simulates none of them, and leaves the values at 0.
 	learned bool
-	pairs   float64           // fraction of those that are also labelled after another candidate
-	until   time.Duration     // how long after a decision its consequences are simulated
-	tail    env.BacklogReward // not nil: what they cost is not discounted, and ends in its estimate of the backlog
+	pairs   float64       // fraction of those that are also labelled after another candidate
+	until   time.Duration // how long after a decision its consequences are simulated
+	tail    bool          // what they cost is not discounted, and ends in an estimate of the backlog
 	draw    *rand.Rand
 	env     *env.Cluster
 	fork    sim.Sim
+	forked  bill // of the fork
 	prior   *candidates.Guard
 	play    cluster.Scheduler // prior, by what the game believes
 	out     *rollout
@@ -65,7 +60,7 @@ type player struct {
 // player records that fraction of its decisions, each with what its candidates would save. If label is negative, it records all
 // decisions, each with the cost of letting the prior play on.
 func newPlayer(p *agents.Policy, episode sim.Episode, goal goal, label float64, draw *rand.Rand) (*player, error) {
-	out, cfg := &rollout{curve: newCurve(goal.reward, goal.memory), proposals: newProposals(p.Wide.Rivals)}, p.Game()
+	out, cfg := &rollout{curve: newCurve(goal, &episode), proposals: newProposals(p.Wide.Rivals)}, p.Game()
 	e, err := env.New(env.Config{
 		Sim: episode.Config, Episode: func(uint64) (sim.Episode, error) { return episode, nil }, Game: cfg, Reward: out.curve,
 	})
@@ -117,7 +112,7 @@ func (g *player) act(ctx context.Context, ts *env.TimeStep, joint []game.Action)
 	case !ts.Terminated:
 		return cutOff(sim.Outcome{Truncated: ts.Truncated})
 	}
-	g.out.curve.closed().compared(g.env.Log())
+	g.out.curve.ended(ts.Cluster)
 	return nil
 }
 
@@ -137,8 +132,8 @@ func (g *player) record(c *agents.Choice) error {
 	var err error
 	switch {
 	case g.learned:
-		now := g.env.Txn().Now()
-		g.out.rates = append(g.out.rates, -g.reward.Score(g.env.Txn().View(), now, now+time.Hour))
+		g.out.curve.copyTo(&g.forked)
+		g.out.rates = append(g.out.rates, g.forked.rate(g.env.Txn().View()))
 	case g.out.tailed:
 		saved, err = g.saves(c)
 	case g.label >= 0:
@@ -239,27 +234,28 @@ func (g *player) recordAfter(c *agents.Choice, s *learn.Sample) error {
 	return nil
 }
 
-// cost returns the cost, in job-hours, from now on if the candidates are carried out, one after another, and the prior plays on
+// cost returns the cost from now on if the candidates are carried out, one after another, and the prior plays on
 // after them. It is discounted, or ends in an estimate of the backlog.
 func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
 	g.env.Fork(&g.fork)
+	g.out.curve.copyTo(&g.forked)
 	for _, o := range list {
 		if err := g.prior.Take(g.fork.State().Txn(), o); err != nil {
 			return 0, err
 		}
 	}
-	if g.tail != nil {
-		return costInFull(g.tail, &g.fork, g.play, g.until)
+	if g.tail {
+		return g.forked.costInFull(&g.fork, g.play, g.until)
 	}
-	return g.costOf(&g.fork, g.play, g.until)
+	return g.forked.costOf(&g.fork, g.play, g.until, g.memory)
 }
 
 // costOf plays a fork to its end, or for the time until, and returns the discounted cost from now on.
-func (g goal) costOf(fork *sim.Sim, prior cluster.Scheduler, until time.Duration) (float64, error) {
+func (b *bill) costOf(fork *sim.Sim, prior cluster.Scheduler, until, memory time.Duration) (float64, error) {
 	start, cost, enough := fork.State().Now(), 0.0, false
 	fork.Watch(func(from, to time.Duration) {
-		rate := -g.reward.Score(&fork.State().View, from, to) / (to - from).Hours()
-		cost += rate * g.memory.Hours() * (fade(from-start, g.memory) - fade(to-start, g.memory))
+		rate := b.pass(&fork.State().View, from, to) / (to - from).Hours()
+		cost += rate * memory.Hours() * (fade(from-start, memory) - fade(to-start, memory))
 	})
 	err := fork.Continue(prior, 0, func(_, to time.Duration, _ int) bool {
 		enough = to-start >= until
@@ -268,7 +264,8 @@ func (g goal) costOf(fork *sim.Sim, prior cluster.Scheduler, until time.Duration
 	if o := fork.Outcome(); err == nil && !enough && !o.Terminated {
 		err = cutOff(o)
 	}
-	return cost, err
+	v := &fork.State().View
+	return cost + b.rest(v)*fade(v.Now()-start, memory), err
 }
 
 // cutOff returns the error for a truncated episode.
@@ -284,7 +281,7 @@ func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newCurve(g.reward, g.memory)
+	c := newCurve(g, &episode)
 	c.watch(run)
 	if err := run.Run(context.Background(), s, 0); err != nil {
 		return nil, err
@@ -292,7 +289,7 @@ func (g goal) follow(s cluster.Scheduler, episode sim.Episode) (*curve, error) {
 	if o := run.Outcome(); !o.Terminated {
 		return nil, cutOff(o)
 	}
-	return c.closed().compared(run.Log()), nil
+	return c.ended(&run.State().View), nil
 }
 
 // judge sets every sample's advantage by generalised advantage estimation (Schulman et al., 2016). The value of a step is the

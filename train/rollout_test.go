@@ -14,9 +14,9 @@ import (
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/agents/learn"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
@@ -27,11 +27,11 @@ import (
 type stay struct{ from, to time.Duration }
 
 // flow returns the goal of short completion times.
-func flow(memory time.Duration) goal { return goal{env.Flow{}, memory} }
+func flow(memory time.Duration) goal { return goal{objective: objectives.Usual(), memory: memory} }
 
 // curveOf returns the curve of jobs with the given stays. Its intervals end when a job arrives, leaves or is halfway.
 func curveOf(stays []stay, memory time.Duration) *curve {
-	c := newCurve(env.Flow{}, memory)
+	c := &curve{memory: memory}
 	var at []time.Duration
 	for _, s := range stays {
 		at = append(at, s.from, (s.from+s.to)/2, s.to)

@@ -96,7 +96,7 @@ func (r *run) decodeRollout(data []byte) (*rollout, error) {
 			return nil, fmt.Errorf("tensor %q: element %d is not a finite number", t.Name, i)
 		}
 	}
-	g := &rollout{curve: newCurve(r.goal.reward, r.goal.memory), tailed: r.cfg.drawsEstimate()}
+	g := &rollout{curve: &curve{memory: r.goal.memory}, tailed: r.cfg.drawsEstimate()}
 	if g.samples, err = unobserve(&r.policy.Shape, tensors); err != nil {
 		return nil, err
 	}

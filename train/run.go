@@ -122,12 +122,14 @@ type run struct {
 	resumed   bool      // whether no update has finished since the run was resumed
 	update    int       // number of finished updates
 	top       agents.Params
-	topMargin float64 // its margin
-	topUpdate int     // after which update it was found; 0 for the prior and for the policy that the run began with
-	topJCT    float64 // its relative JCT on validation; +Inf before the first validation
+	topMargin float64   // its margin
+	topUpdate int       // after which update it was found; 0 for the prior and for the policy that the run began with
+	topJCT    float64   // its relative cost on validation; +Inf before the first validation
+	topCosts  []float64 // its costs on the validation windows, see contest.scaled
 	windows   []validation
 	beginning *Beginning // nil for a run that began untrained
-	startJCT  *float64   // relative JCT on validation of the policy that it began with; nil without validation windows
+	startJCT  *float64   // relative cost on validation of the policy that it began with; nil without validation windows
+	startKept bool       // whether that policy is better than the prior
 }
 
 func (r *run) close() {
@@ -150,6 +152,9 @@ func (r *run) best() *agents.Policy {
 func start(ctx context.Context, cfg Config, opt Options) (*run, error) {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	if err := cfg.Settle(); err != nil {
+		return nil, err
 	}
 	r := &run{cfg: cfg, opt: opt, topJCT: math.Inf(1)}
 	var err error
@@ -370,17 +375,36 @@ func (r *run) begin(ctx context.Context) error {
 		r.windows[i].bars = costs[i]
 	}
 	if r.opt.Resume {
-		if found, err := r.restore(); found || err != nil {
+		found, err := r.restore()
+		if err == nil && found && len(r.windows) > 0 {
+			err = r.replayTop(ctx)
+		}
+		if found || err != nil {
 			return err
 		}
 	}
 	if len(r.windows) > 0 { // the untrained policy decides as the prior
-		r.top, r.topJCT, r.topMargin = r.policy.Params.Clone(), 1, r.policy.Margin
+		var prior contest
+		for i := range r.windows {
+			prior.add(r.windows[i].source, r.windows[i].prior, &r.windows[i].bars)
+		}
+		r.top, r.topCosts, r.topJCT, r.topMargin = r.policy.Params.Clone(), prior.scaled(prior.team), 1, r.policy.Margin
 	}
 	if err := r.start(ctx); err != nil {
 		return err
 	}
 	return r.save()
+}
+
+// replayTop plays the best policy of a resumed run on the validation windows again, for its costs there.
+func (r *run) replayTop(ctx context.Context) error {
+	p := *r.policy
+	p.Params, p.Margin = r.top, r.topMargin
+	costs, _, err := r.relative(ctx, &p)
+	if err == nil {
+		r.topCosts = costs.scaled(costs.team)
+	}
+	return err
 }
 
 // each calls do for 0 to n-1, several at a time, until one call fails or ctx ends.

@@ -60,18 +60,19 @@ func (r *runFiles) replan(cfg *Config) error {
 
 // state is the metadata of a checkpoint, stored with its tensors.
 type state struct {
-	Update int          `json:"update"`
-	Steps  int64        `json:"adam_steps"`
-	Best   *float64     `json:"best_validation,omitempty"`
-	Margin float64      `json:"best_margin,omitempty"` // margin of the best policy
-	After  int          `json:"best_update,omitempty"` // update of the best policy; only with Config.Patience
-	Start  *float64     `json:"start_validation,omitempty"`
-	Critic *criticState `json:"critic,omitempty"` // nil without a learned critic
+	Update    int          `json:"update"`
+	Steps     int64        `json:"adam_steps"`
+	Best      *float64     `json:"best_validation,omitempty"`
+	Margin    float64      `json:"best_margin,omitempty"` // margin of the best policy
+	After     int          `json:"best_update,omitempty"` // update of the best policy; only with Config.Patience
+	Start     *float64     `json:"start_validation,omitempty"`
+	StartKept bool         `json:"start_kept,omitempty"`
+	Critic    *criticState `json:"critic,omitempty"` // nil without a learned critic
 }
 
 // save stores a checkpoint of the run.
 func (r *run) save() error {
-	st := state{Update: r.update, Steps: r.learner.adam.Steps, Start: r.startJCT}
+	st := state{Update: r.update, Steps: r.learner.adam.Steps, Start: r.startJCT, StartKept: r.startKept}
 	tensors := append(r.policy.Params.Tensors(), r.learner.adam.Tensors()...)
 	tensors = append(tensors, r.policy.Range.Tensors()...)
 	var own []checkpoints.Tensor
@@ -126,7 +127,7 @@ func (r *run) load(c checkpoints.Checkpoint) error {
 	if r.policy.Range, err = agents.RangeFrom(r.policy.Shape, c.Tensors); err != nil {
 		return err
 	}
-	r.update, r.startJCT = st.Update, st.Start
+	r.update, r.startJCT, r.startKept = st.Update, st.Start, st.StartKept
 	if top != nil {
 		r.top, r.topJCT, r.topMargin, r.topUpdate = top, *st.Best, st.Margin, st.After
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,7 +25,7 @@ type Recipe struct {
 	Scenarios []*scenario.Scenario `yaml:"-"`
 }
 
-// ReadRecipe reads the recipe of the run in dir. The program may lack what only training uses, such as the run's reward: Run
+// ReadRecipe reads the recipe of the run in dir. The program may lack what only training uses, such as a reward: Run
 // returns an error then. The error wraps checkpoints.ErrNone if dir contains no run.
 func ReadRecipe(dir string) (r *Recipe, err error) {
 	r = &Recipe{}
@@ -93,7 +94,7 @@ func open(dir string, table baselines.Table, older func(*OlderError) error) (*ag
 	training = checkpoints.Provenance{
 		Scenario: r.join(func(s *scenario.Scenario) string { return s.Name }), Seed: r.Train.Seed, Updates: st.Update,
 		Trace:  r.join(func(s *scenario.Scenario) string { return s.Workload.Trace }),
-		Memory: r.Train.Memory.Seconds(), Seen: r.seen(), Objective: r.Train.Reward,
+		Memory: r.Train.Memory.Seconds(), Seen: r.seen(), Objective: cmp.Or(r.Train.Objective, r.Train.Reward),
 		From: r.From.origin(st.Start),
 	}
 	if t.estimates() && (t.Expert >= t.Updates || t.drawsEstimate()) {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -13,15 +14,15 @@ import (
 
 	"github.com/clustergym/clustergym/agents/export"
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/all"
 	"github.com/clustergym/clustergym/checkpoints"
 	"github.com/clustergym/clustergym/env"
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/must"
-	"github.com/clustergym/clustergym/internal/stats"
+	"github.com/clustergym/clustergym/train/recipe"
 )
 
 // TestTailOfLabels checks labels that end in an estimate of the backlog against whole episodes: one that takes the candidate and
@@ -36,11 +37,18 @@ func TestTailOfLabels(t *testing.T) {
 	}
 	episode := sim.Episode{Config: rules, Jobs: jobs}
 	how := must.Get(baselines.Reviewed("sjfskip"))(t)
-	for _, reward := range []env.BacklogReward{env.Flow{}, env.Makespan{}, env.P99{Power: 2}, env.Tenants{}} {
+	for _, text := range []string{
+		"{name: a, terms: [{cost: completion, price: 1/h}]}",
+		"{name: b, terms: [{cost: makespan, price: 1/h}]}",
+		"{name: c, terms: [{cost: completion, price: 1/h, power: 2}]}",
+		"{name: d, terms: [{cost: completion, price: 3/h, jobs: {gpus: 1}}, {cost: completion, price: 1/h, jobs: {gpus: 2-}}]}",
+		"{name: e, terms: [{cost: wait, first: true, over: 10m, price: 1/min}, {cost: stop, price: 3}, {cost: lost_gpu_time, price: 1/min}]}",
+	} {
+		goal := goal{objective: must.Get(objectives.Open(text))(t), memory: time.Hour}
 		for _, length := range []time.Duration{20 * time.Minute, 2 * time.Hour, math.MaxInt64} {
-			g, err := newPlayer(untrained(t, "sjfskip", 8), episode, goal{reward, time.Hour}, 1, rand.New(rand.NewPCG(1, 4)))
+			g, err := newPlayer(untrained(t, "sjfskip", 8), episode, goal, 1, rand.New(rand.NewPCG(1, 4)))
 			must.Do(t, err)
-			g.tail, g.until = reward, length
+			g.tail, g.until = true, length
 			must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 			var actions []int // so far
 			saves := 0
@@ -49,12 +57,12 @@ func TestTailOfLabels(t *testing.T) {
 				var own float64
 				for k := range s.Saved {
 					judge := &script{actions: append(actions, k)}
-					cost := costAfter(t, episode, candidates.New("script", how.Config, judge), judge, reward, length)
+					cost := costAfter(t, episode, candidates.New("script", how.Config, judge), judge, goal, length)
 					if k == 0 {
 						own = cost
 					}
 					if math.Abs(s.Saved[k]-(own-cost)) > 1e-9*max(1, own) {
-						t.Fatalf("%s, %v, choice %d, candidate %d: label %v, the episodes differ by %v", reward.Name(), length, i, k,
+						t.Fatalf("%s, %v, choice %d, candidate %d: label %v, the episodes differ by %v", text, length, i, k,
 							s.Saved[k], own-cost)
 					}
 					if s.Saved[k] != 0 {
@@ -64,7 +72,7 @@ func TestTailOfLabels(t *testing.T) {
 				actions = append(actions, s.Action)
 			}
 			if saves < 10 {
-				t.Errorf("%s, %v: %d labels other than 0", reward.Name(), length, saves)
+				t.Errorf("%s, %v: %d labels other than 0", text, length, saves)
 			}
 		}
 	}
@@ -72,23 +80,27 @@ func TestTailOfLabels(t *testing.T) {
 
 // costAfter plays an episode and returns what it costs from the script's last choice on, for the given time, with the estimate.
 func costAfter(
-	t *testing.T, episode sim.Episode, s cluster.Scheduler, judge *script, reward env.BacklogReward, length time.Duration,
+	t *testing.T, episode sim.Episode, s cluster.Scheduler, judge *script, goal goal, length time.Duration,
 ) (cost float64) {
 	t.Helper()
 	run, err := episode.New()
 	must.Do(t, err)
+	b, over := goal.bill(&episode), false
 	run.Watch(func(from, to time.Duration) {
-		v := &run.State().View
-		if judge.chosen < len(judge.actions) || to-length > judge.now && from-length >= judge.now {
+		v, end, counts := &run.State().View, to, judge.chosen >= len(judge.actions)
+		if over {
 			return
 		}
-		end := to
-		if length < math.MaxInt64 {
+		if counts && length < math.MaxInt64 {
 			end = min(to, judge.now+length)
 		}
-		cost -= reward.Score(v, from, end)
-		if length < math.MaxInt64 && end == judge.now+length {
-			cost -= reward.ScoreBacklog(v, end, run.Backlog(end, nil))
+		x := b.pass(v, from, end)
+		if !counts {
+			return
+		}
+		cost += x
+		if over = length < math.MaxInt64 && end == judge.now+length; over {
+			cost += b.backlog(v, run.Backlog(end, nil))
 		}
 	})
 	must.Do(t, run.Run(context.Background(), s, 0))
@@ -98,23 +110,24 @@ func costAfter(
 // TestTailSettings checks which settings go together.
 func TestTailSettings(t *testing.T) {
 	env.RegisterReward(plainReward{})
-	set := func(tail, reward string, expert int) error {
+	const makespan = "{name: last, terms: [{cost: makespan, price: 1/h}]}"
+	set := func(tail, objective string, expert int) error {
 		c := DefaultConfig()
-		c.Tail, c.Reward, c.Expert = tail, reward, expert
+		c.Tail, c.Objective, c.Expert = tail, objective, expert
 		return c.Validate()
 	}
 	for _, c := range []struct {
-		tail, reward string
-		expert       int
-		want         string // part of the error; "" for none
+		tail, objective string
+		expert          int
+		want            string // part of the error; "" for none
 	}{
-		{"", "", 0, ""}, {"discount", "flow", 60, ""}, {"backlog", "", 60, ""}, {"backlog", "makespan", 60, ""}, {"", "p99", 0, ""},
+		{"", "", 0, ""}, {"discount", "flow", 60, ""}, {"backlog", "", 60, ""}, {"backlog", makespan, 60, ""}, {"", "tail", 0, ""},
 		{"none", "", 60, `train.tail: "none", want discount or backlog`}, {"backlog", "", 59, ""},
-		{"backlog", "makespan", 59, ""},
-		{"", "makespan", 60, "want train.tail=backlog"}, {"discount", "makespan", 60, "want train.tail=backlog"},
-		{"backlog", "plain", 60, "no estimate of a backlog"}, {"", "tenants:a", 60, "train.reward: reward tenants"},
+		{"backlog", makespan, 59, ""},
+		{"", makespan, 60, "want train.tail=backlog"}, {"discount", makespan, 60, "want train.tail=backlog"},
+		{"backlog", "plain", 60, "no estimate of a backlog"}, {"", "theirs", 60, `train.objective: objective "theirs", want a YAML file`},
 	} {
-		err := set(c.tail, c.reward, c.expert)
+		err := set(c.tail, c.objective, c.expert)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v", c, err)
 		}
@@ -198,62 +211,46 @@ func TestDrawsThatEndInTheBacklog(t *testing.T) {
 	}
 }
 
-// TestObjectiveOfARun checks that a run for the 99th percentile with an estimate of the backlog resumes exactly, is validated by
-// that percentile, and names its objective in the manifest and the card.
+// TestObjectiveOfARun checks that a run for an objective with an estimate of the backlog resumes exactly, refuses another objective,
+// and tells its objective in the recipe, the manifest and the card.
 func TestObjectiveOfARun(t *testing.T) {
 	cfg, opt := tiny(t)
-	cfg.Prior, cfg.Reward, cfg.Tail, cfg.Updates, cfg.Expert, cfg.Memory = "sjfskip", "p99:power=2", "backlog", 6, 6, 30*time.Minute
+	cfg.Prior, cfg.Objective, cfg.Tail, cfg.Updates, cfg.Expert, cfg.Memory = "sjfskip", "tail", "backlog", 6, 6, 30*time.Minute
 	begun := opt
 	begun.Dir = t.TempDir()
 	r := must.Get(start(t.Context(), cfg, begun))(t)
 	labeller, err := r.labels.player(0)
 	r.close()
-	if err != nil || labeller.tail != env.BacklogReward(env.P99{Power: 2}) || labeller.until != cfg.Memory {
-		t.Errorf("labels end in an estimate of %v after %v, error %v", labeller.tail, labeller.until, err)
+	if err != nil || !labeller.tail || labeller.until != cfg.Memory {
+		t.Errorf("labels end in an estimate: %v, after %v, error %v", labeller.tail, labeller.until, err)
 	}
 	mustRun(t, cfg, opt)
 	half := halted(t, cfg, fresh(t, opt), 3)
+	other := cfg
+	for _, other.Objective = range []string{"", "deadlines"} {
+		resumed := half
+		resumed.Resume = true
+		if _, _, err := Run(t.Context(), other, resumed); !errors.Is(err, recipe.ErrMismatch) || !strings.Contains(err.Error(), "cost by tail") {
+			t.Errorf("resumed for %q: error %v", other.Objective, err)
+		}
+	}
 	mustRun(t, cfg, half)
 	same(t, half.Dir, opt.Dir)
 
-	_, training, err := Open(opt.Dir, cfg.Table, nil)
-	if err != nil || training.Objective != cfg.Reward || training.Memory != 0 {
+	text := must.Get(objectives.Open("tail"))(t).Text()
+	p, training, err := Open(opt.Dir, cfg.Table, nil)
+	if err != nil || training.Objective != text || training.Memory != 0 {
 		t.Errorf("provenance %+v, error %v", training, err)
 	}
-	p, _, err := Open(opt.Dir, cfg.Table, nil)
-	must.Do(t, err)
 	dir := filepath.Join(t.TempDir(), "policy")
 	must.Do(t, export.Save(dir, p, "now", training, nil))
 	b, err := checkpoints.ReadBundle(dir, checkpoints.Limits{})
-	if err != nil || b.Manifest.Training.Objective != cfg.Reward {
+	if err != nil || b.Manifest.Training.Objective != text {
 		t.Errorf("manifest %+v, error %v", b.Manifest.Training, err)
 	}
 	card, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil || strings.Count(string(card), "the reward `p99:power=2`") != 2 || strings.Contains(string(card), "completion times") {
+	if err != nil || strings.Count(string(card), "`tail`") != 2 || strings.Contains(string(card), "minimises completion times") ||
+		!strings.Contains(string(card), "      terms:\n") {
 		t.Errorf("error %v, the card does not tell the objective:\n%s", err, card)
-	}
-
-	g := must.Get(cfg.goal())(t)
-	episode := sim.Episode{Config: sim.Config{Cluster: cluster.Uniform(2, 4)}, Jobs: mixed(60, 3)}
-	var p99 [2]float64
-	var curves [2]*curve
-	for i, name := range []string{"fifo", "sjfskip"} {
-		s, err := all.New(name)
-		must.Do(t, err)
-		curves[i] = must.Get(g.follow(s, episode))(t)
-		var jct []float64
-		for _, r := range logOf(t, s, episode).Records {
-			if r.Kind == sim.Finish {
-				jct = append(jct, (r.At - episode.Jobs[r.Job].Submit).Hours())
-			}
-		}
-		p99[i] = stats.Quantile(jct, 0.99)
-	}
-	if got, want := curves[1].over(curves[0]), p99[1]/p99[0]; math.Abs(got-want) > 1e-9 || got == curves[1].total/curves[0].total {
-		t.Errorf("compared by %v, the 99th percentiles by %v", got, want)
-	}
-	played, err := play(untrained(t, "sjfskip", 6), episode, g, -1, nil)
-	if err != nil || played.curve.figure != p99[1] {
-		t.Errorf("the prior played by a team has a figure of %v (%v), want %v", played.curve.figure, err, p99[1])
 	}
 }

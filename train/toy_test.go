@@ -49,6 +49,18 @@ var gangOrSmall = []lesson{
 	{"the gang is short", 5, 30, 8, 5 + 12 + 42, 5 + 12 + 42},
 }
 
+// patientGang costs what a gang waits beyond half an hour. In the lessons of gangWaits, shortest job first with skipping starts the
+// single worker, after which the gang waits for it; the best is to let the single worker wait, or makes no difference. Stops
+// never pay. Costs are in minutes.
+const patientGang = "{name: patient-gang, terms: [{cost: wait, over: 30m, price: 1/h, jobs: {gpus: 2-}}, {cost: stop, price: 2}]}"
+
+var gangWaits = []lesson{
+	{"the gang would wait long", 2, 100, 20, 100 - 30, 0},
+	{"it waits either way", 120, 60, 20, 119 - 30, 119 - 30},
+	{"nothing costs anything", 10, 20, 20, 0, 0},
+	{"the gang would wait for an hour", 5, 60, 80, 60 - 30, 0},
+}
+
 func (l *lesson) episode() sim.Episode {
 	job := func(name string, submit, work time.Duration, workers int32) trace.Job {
 		j := trace.Job{Work: work * time.Minute}
@@ -65,11 +77,12 @@ func (l *lesson) episode() sim.Episode {
 // greedy policy must reach the optimum of every lesson and keep it; the prior is wrong in half of the lessons.
 func TestLearnsItsLessons(t *testing.T) {
 	for _, school := range []struct {
-		name, prior string
-		lessons     []lesson
+		name, prior, objective string
+		lessons                []lesson
 	}{
-		{"wait or start", "sjfskip", waitOrStart},
-		{"gang or small", "fifo", gangOrSmall},
+		{"wait or start", "sjfskip", "", waitOrStart},
+		{"gang or small", "fifo", "", gangOrSmall},
+		{"an objective", "sjfskip", patientGang, gangWaits},
 	} {
 		for _, way := range []struct {
 			name, learner string
@@ -85,6 +98,7 @@ func TestLearnsItsLessons(t *testing.T) {
 		} {
 			t.Run(school.name+", "+way.name, func(t *testing.T) {
 				cfg := DefaultConfig()
+				cfg.Objective, cfg.Memory = school.objective, 6*time.Hour
 				cfg.Batch, cfg.Epochs, cfg.Rate, cfg.Updates, cfg.Expert, cfg.Learner = 256, 4, 0.01, 80, 0, way.learner
 				// A policy that is certain of a mistake hardly learns any more. A label counts the cost of one mistake, after which the prior
 				// plays on, and that is small if the mistake is repeated anyway. The entropy bonus prevents certainty.
@@ -100,7 +114,8 @@ func TestLearnsItsLessons(t *testing.T) {
 
 // learnLessons trains until all lessons are passed five times in a row.
 func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, repeats int) {
-	const memory, credit = 6 * time.Hour, 6 * time.Hour
+	const credit = 6 * time.Hour
+	goal := must.Get(cfg.goal())(t)
 	size := agents.Size{Width: 8, Heads: 2, Hidden: 8, Rank: 2, Kappa: 1, Inducing: 2}
 	p := must.Get(agents.NewPolicy("pupil", size, 4, prior, rand.New(rand.NewPCG(1, 1))))(t)
 	p.Margin = cfg.Margin
@@ -110,7 +125,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 	defer central.close()
 	validate := func() (minutes []float64) {
 		for i := range lessons {
-			c, err := flow(memory).follow(agents.NewTeam(p), lessons[i].episode())
+			c, err := goal.follow(agents.NewTeam(p), lessons[i].episode())
 			must.Do(t, err)
 			minutes = append(minutes, 60*c.total)
 		}
@@ -132,14 +147,14 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 	var foreseen []float64 // Metrics.Explained of the updates
 	priors := make([]window, len(lessons))
 	for i := range lessons {
-		priors[i].prior = must.Get(flow(memory).follow(agents.NewPrior(&p.Setting), lessons[i].episode()))(t)
+		priors[i].prior = must.Get(goal.follow(agents.NewPrior(&p.Setting), lessons[i].episode()))(t)
 	}
 	for update, passed := 0, 0; update < cfg.Updates; update++ {
 		var played []*rollout
 		windows, out := slices.Clone(priors), Metrics{}
 		for range repeats {
 			for i := range lessons {
-				g := must.Get(newPlayer(pupil, lessons[i].episode(), flow(memory), label, draw))(t)
+				g := must.Get(newPlayer(pupil, lessons[i].episode(), goal, label, draw))(t)
 				g.learned = central != nil
 				must.Do(t, playAll(t.Context(), []*player{g}, 1, func(int, *rollout) error { return nil }))
 				windows[i].group = append(windows[i].group, g.out)
@@ -156,7 +171,7 @@ func learnLessons(t *testing.T, cfg *Config, prior string, lessons []lesson, rep
 		var samples []learn.Sample
 		for _, r := range played {
 			if label < 0 {
-				r.judge(memory, credit)
+				r.judge(cfg.Memory, credit)
 			}
 			samples = append(samples, r.samples...)
 		}

@@ -1,25 +1,25 @@
 package train
 
 import (
-	"math"
-
 	"github.com/clustergym/clustergym/env/scenario"
 )
 
 // tuneWindows is the number of training windows of each scenario that tune plays, evenly spread.
 const tuneWindows = 16
 
-// tune chooses among the baselines that Config.Prior names. It returns the one with the lowest cost relative to the first one,
-// averaged over training windows. It is deterministic, so a resumed run repeats it.
+// tune chooses among the baselines that Config.Prior names. It returns the one that costs least over training windows, but
+// prefers an earlier name to a later one that is not better by more than the standard error of their difference. It is
+// deterministic, so a resumed run repeats it.
 func (r *run) tune() (prior string, err error) {
 	names := r.cfg.priors()
 	if len(names) == 1 {
 		return names[0], nil
 	}
-	best, lowest := names[0], math.Inf(1)
-	var bar []*curve
+	best := names[0]
+	var first, lowest []float64 // costs by window, of the first name and of the best so far
+	var of []*scenario.Source
 	for _, name := range names {
-		at, sum := 0, 0.0
+		var costs []float64
 		for _, src := range r.sources {
 			n := src.Count(scenario.Train)
 			for w := range min(n, tuneWindows) {
@@ -35,15 +35,16 @@ func (r *run) tune() (prior string, err error) {
 				if err != nil {
 					return "", err
 				}
-				if name == names[0] {
-					bar = append(bar, c)
+				if costs = append(costs, c.figure); name == names[0] {
+					of = append(of, src)
 				}
-				sum += c.over(bar[at])
-				at++
 			}
 		}
-		if sum < lowest {
-			best, lowest = name, sum
+		if first == nil {
+			first = costs
+		}
+		if costs = scaled(of, costs, first); lowest == nil || better(costs, lowest) {
+			best, lowest = name, costs
 		}
 	}
 	return best, nil

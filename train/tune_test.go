@@ -1,6 +1,7 @@
 package train
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/clustergym/clustergym/internal/must"
 )
 
-// TestTuneTakesTheBest checks that tune returns the baseline with the lowest cost relative to the first, averaged over training
-// windows with equal weights, and on a tie the first.
+// TestTuneTakesTheBest checks that tune returns the baseline with the lowest costs over training windows, of each scenario in the unit
+// of the first's, and the first of those that do not differ by more than the standard error.
 func TestTuneTakesTheBest(t *testing.T) {
 	cfg, opt := tiny(t)
 	// The third candidate decides like the second.
@@ -21,22 +22,33 @@ func TestTuneTakesTheBest(t *testing.T) {
 		r.sources = append(r.sources, src)
 	}
 	totals := map[string][]float64{} // cost of each window
+	var of []int                     // scenario of each window
 	for _, name := range candidates {
-		for _, src := range r.sources {
+		for k, src := range r.sources {
 			n := src.Count(scenario.Train)
 			for w := range min(n, 16) {
 				e := must.Get(src.Episode(scenario.Train, w*n/min(n, 16), cfg.Seed))(t)
 				s := must.Get(all.New(name))(t)
 				c := must.Get(flow(cfg.Memory).follow(s, e.Episode))(t)
-				totals[name] = append(totals[name], c.total)
+				if totals[name] = append(totals[name], c.total); name == candidates[0] {
+					of = append(of, k)
+				}
 			}
 		}
 	}
-	over := func(name, first string) (sum float64) {
-		for i, x := range totals[name] {
-			sum += x / totals[first][i]
+	lower := func(name, than, first string) bool {
+		unit, windows := map[int]float64{}, map[int]float64{}
+		for i, x := range totals[first] {
+			unit[of[i]] += x
+			windows[of[i]]++
 		}
-		return sum
+		var sum, squares float64
+		for i, x := range totals[name] {
+			d := (totals[than][i] - x) / unit[of[i]] * windows[of[i]]
+			sum, squares = sum+d, squares+d*d
+		}
+		n := float64(len(totals[name]))
+		return sum/n > math.Sqrt((squares-sum*sum/n)/(n-1)/n)*(1+1e-9)
 	}
 	taken := map[string]bool{}
 	for first := range candidates {
@@ -44,7 +56,7 @@ func TestTuneTakesTheBest(t *testing.T) {
 			names := candidates[first : last+1]
 			want := names[0]
 			for _, name := range names {
-				if over(name, names[0]) < over(want, names[0]) {
+				if lower(name, want, names[0]) {
 					want = name
 				}
 			}

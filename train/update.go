@@ -13,13 +13,14 @@ import (
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
+	"github.com/clustergym/clustergym/internal/stats"
 )
 
 // next plays the episodes of one update and learns from them.
 func (r *run) next(ctx context.Context) (*Metrics, error) {
 	m := &Metrics{Update: r.update + 1}
 	if m.Update == 1 {
-		m.Start = r.startJCT
+		m.Start, m.StartKept = r.startJCT, r.startKept
 	}
 	var samples []learn.Sample
 	var err error
@@ -121,14 +122,13 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 	var all []learn.Sample
 	var returns []float64
 	others, choices := 0, 0
-	var rivals contest
+	var costs contest
 	made := newProposals(r.policy.Wide.Rivals)
 	for w := range windows {
 		v := &windows[w]
 		for _, g := range v.group {
 			g.judge(r.cfg.Memory, r.cfg.Credit)
-			v.relate(g)
-			rivals.add(g.curve, &v.bars)
+			costs.add(v.source, g.curve, &v.bars)
 			made.add(&g.proposals)
 			for kind, n := range g.kinds {
 				choices += n
@@ -136,17 +136,22 @@ func (r *run) gather(ctx context.Context, m *Metrics) ([]learn.Sample, error) {
 					others += n
 				}
 			}
-			all = append(all, g.samples...)
 			m.Return -= g.curve.total
 			returns = append(returns, -g.curve.total)
-			m.Relative += g.curve.over(v.prior)
+		}
+	}
+	relate(windows)
+	for w := range windows {
+		for _, g := range windows[w].group {
+			all = append(all, g.samples...)
 		}
 	}
 	r.watch.returns(returns)
 	n := float64(r.cfg.Windows * r.cfg.Rollouts)
 	m.Return /= n
-	m.Relative /= n
-	m.Against, m.Best = rivals.means(r.cfg.against())
+	relative := costs.over(costs.prior)
+	m.Relative = &relative
+	m.Against, m.Best = costs.means(r.cfg.against())
 	m.Proposed, m.Taken = made.offered, made.taken
 	m.Choices, m.Departs = choices, float64(others)/float64(max(choices, 1))
 	if len(all) > r.cfg.Choices {
@@ -219,33 +224,38 @@ func (r *run) player(update, w, i int, v *window) (*player, error) {
 // larger margin trusts bids less. Validation chooses the margin together with the weights.
 var margins = []float64{1, 2, 4}
 
-// validate plays the greedy policy on the validation windows with several margins, and stores it in top if it is the best so far.
+// validate plays the greedy policy on the validation windows with several margins. It keeps the weights, with the margin that
+// costs least, if they are better than those kept so far by more than the standard error of the difference.
 func (r *run) validate(ctx context.Context, m *Metrics) error {
 	if len(r.windows) == 0 {
 		return nil
 	}
+	var best *contest
 	for _, times := range margins {
 		p := *r.policy
 		p.Margin *= times
-		mean, rivals, made, err := r.relative(ctx, &p)
+		costs, made, err := r.relative(ctx, &p)
 		if err != nil {
 			return err
 		}
+		mean := costs.over(costs.prior)
 		if m.Validation == nil || mean < *m.Validation {
-			m.Validation, m.Margin = &mean, p.Margin
-			m.ValidationAgainst, m.ValidationBest = rivals.means(r.cfg.against())
+			best, m.Validation, m.ValidationError, m.Margin = costs, &mean, costs.uncertain(), p.Margin
+			m.ValidationCost, m.ValidationPrior = stats.Mean(costs.team), stats.Mean(costs.prior)
+			m.ValidationAgainst, m.ValidationBest = costs.means(r.cfg.against())
 			m.ValidationProposed, m.ValidationTaken = made.offered, made.taken
 		}
-		if mean < r.topJCT {
-			r.top, r.topJCT, r.topMargin, r.topUpdate = p.Params.Clone(), mean, p.Margin, m.Update
-		}
+	}
+	if now := best.scaled(best.team); better(now, r.topCosts) {
+		m.Kept = true
+		r.top, r.topCosts, r.topJCT, r.topMargin, r.topUpdate = r.policy.Params.Clone(), now, *m.Validation, m.Margin, m.Update
 	}
 	return nil
 }
 
-// relative returns a policy's cost divided by the prior's, averaged over the validation windows, its cost relative to the rivals,
-// and how many of their proposals it took.
-func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, rivals contest, made proposals, err error) {
+// relative returns a policy's costs on the validation windows beside those of the prior and the rivals, and how many of their
+// proposals it took.
+func (r *run) relative(ctx context.Context, p *agents.Policy) (all *contest, made proposals, err error) {
 	costs, seen := make([]*curve, len(r.windows)), make([]proposals, len(r.windows))
 	err = r.each(ctx, len(r.windows), func(i int) error {
 		x := &r.windows[i]
@@ -264,14 +274,13 @@ func (r *run) relative(ctx context.Context, p *agents.Policy) (mean float64, riv
 		return err
 	})
 	if err != nil {
-		return 0, rivals, made, err
+		return nil, made, err
 	}
-	made = newProposals(p.Wide.Rivals)
+	all, made = &contest{}, newProposals(p.Wide.Rivals)
 	for i := range r.windows {
 		x := &r.windows[i]
-		mean += costs[i].over(x.prior)
-		rivals.add(costs[i], &x.bars)
+		all.add(x.source, costs[i], &x.bars)
 		made.add(&seen[i])
 	}
-	return mean / float64(len(costs)), rivals, made, nil
+	return all, made, nil
 }

@@ -82,6 +82,9 @@ func scalars(t *testing.T, metrics []Metrics) map[point]float32 {
 		must.Do(t, err)
 		for _, term := range Glossary() {
 			if x, ok := fields[term.Key]; ok && term.Tag != "" {
+				if x == true {
+					x = 1.
+				}
 				for name, x := range byBaseline(x) {
 					want[point{strings.Replace(term.Tag, "BASELINE", name, 1), int64(m.Update)}] = float32(x.(float64))
 				}
@@ -251,9 +254,10 @@ const line1 = `{"update":1,"choices":3,"learned":2,"departs":0.5,"return":-2.5,"
 
 func TestReadMetrics(t *testing.T) {
 	second := strings.Replace(line1, `{"update":1,`, `{"update":2,"validation":0.75,`, 1)
-	first, better := Metrics{
-		Update: 1, Choices: 3, Learned: 2, Departs: 0.5, Return: -2.5, Relative: 1, Value: 0.25, Entropy: 0.5, Norm: 1,
-	}, 0.75
+	relative, better := 1., .75
+	first := Metrics{
+		Update: 1, Choices: 3, Learned: 2, Departs: 0.5, Return: -2.5, Relative: &relative, Value: 0.25, Entropy: 0.5, Norm: 1,
+	}
 	next := first
 	next.Update, next.Validation = 2, &better
 	for _, c := range []struct {

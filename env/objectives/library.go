@@ -33,10 +33,10 @@ func Usual() *Objective {
 }
 
 // Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in
-// .yaml or .yml, or of the YAML or JSON text itself if it begins with a brace. The error of an unknown name lists those that
-// there are.
+// .yaml or .yml, or of the YAML or JSON text itself if it begins with a brace or has several lines. The error of an unknown name
+// lists those that there are.
 func Open(nameOrPath string) (*Objective, error) {
-	if strings.HasPrefix(nameOrPath, "{") {
+	if strings.HasPrefix(nameOrPath, "{") || strings.Contains(nameOrPath, "\n") {
 		return Read(strings.NewReader(nameOrPath))
 	}
 	if strings.ContainsAny(nameOrPath, `/\`) || strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml") {

@@ -1,6 +1,6 @@
 // Command reward is clustergym with one more reward, in which a minute of waiting costs most for short jobs.
 //
-//	go run ./reward train --scenario embedded-small-v1 --set train.reward=slowdown --updates 20 --dir runs/slowdown
+//	go run ./reward train --scenario embedded-small-v1 --objective slowdown --updates 20 --dir runs/slowdown
 package main
 
 import (

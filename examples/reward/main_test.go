@@ -24,7 +24,7 @@ func TestReward(t *testing.T) {
 	maintest.Run(t, "env", "check", "--scenario", "embedded-small-v1", "--reward", "slowdown")
 	learned := func(reward string) string {
 		maintest.Run(t, "train", "--scenario", "embedded-small-v1", "--updates", "1", "--set", "train.windows=1", "--set", "train.validation=1",
-			"--set", "train.label=0.5", "--set", "train.reward="+reward, "--dir", reward)
+			"--set", "train.label=0.5", "--objective", reward, "--dir", reward)
 		metrics, err := os.ReadFile(reward + "/metrics.jsonl")
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestReward(t *testing.T) {
 		t.Error("the reward teaches what the usual one does")
 	}
 	maintest.Holds(t, maintest.Fail(t, "env", "check", "--scenario", "embedded-small-v1", "--reward", "speed"),
-		`reward "speed" is not part of this program, which has flow, makespan, p99, tenants, slowdown`)
+		`reward "speed" is not part of this program, which has flow, slowdown`)
 }
 
 // TestSlowdownIsThatOfTheLog checks that the rewards of an episode add up to minus the slowdowns computed from its event log,

@@ -82,7 +82,8 @@ func Load(path string, dst any, opts Options) (Settings, error) {
 // Read fills dst, a pointer to a struct whose current values are the defaults, from one YAML document in r and from opts. The
 // parameter name is the name of r in errors. Read returns one error that lists everything invalid, and then leaves dst unchanged.
 //
-// Keys are the yaml tags of the exported fields, or their names in lower case; the tag "-" leaves a field out. Fields may be
+// Keys are the yaml tags of the exported fields, or their names in lower case; the tag "-" leaves a field out. A field with
+// the tag gone is no setting any more: the error for its key says what the tag does. Fields may be
 // bool, integers, floats, string, time.Duration (written "90s", "1h30m"), structs, and lists of these. Elements of a list start
 // from zero values. Read panics on any other type, and on keys that differ only by case, because these are errors in the struct.
 func Read(r io.Reader, name string, dst any, opts Options) (Settings, error) {

@@ -37,6 +37,7 @@ type settings struct {
 	Jobs  []job  `yaml:"jobs"`
 	Tags  []string
 	Keep  int `yaml:"-"`
+	Old   int `yaml:"old,omitempty" gone:"seed replaces it"`
 	own   int
 }
 
@@ -142,6 +143,8 @@ func TestRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}{
 		{"a misspelled key", "train:\n  batchsize: 3\n", nil,
 			[]string{`run.yaml:2:3: unknown key "train.batchsize"; did you mean "train.batch_size"?`}},
+		{"a key that there was", "old: 3\n", []string{"old=4"}, []string{`run.yaml:1:1: unknown key "old"; seed replaces it`,
+			`--set: unknown key "old"; seed replaces it`}},
 		{"a key of another section", "lr: 3\n", nil, []string{`run.yaml:1:1: unknown key "lr"; did you mean "train.lr"?`}},
 		{"a key like no other", "zzzzzz: 3\n", nil, []string{`run.yaml:1:1: unknown key "zzzzzz"`}},
 		{"a key in another case", "Seed: 3\n", nil, []string{`unknown key "Seed"; did you mean "seed"?`}},

@@ -119,6 +119,9 @@ func (r *reader) mapping(n *yaml.Node, t reflect.Type, prefix string, visit func
 
 // hint suggests a key of the same section with a similar spelling, or a key of the same name in another section.
 func (r *reader) hint(prefix, name string, siblings []string) string {
+	if instead := r.schema.gone[prefix+name]; instead != "" {
+		return "; " + instead
+	}
 	if _, ok := r.schema.byKey[name]; ok && strings.Contains(name, ".") {
 		return "; a file nests sections instead of dotting them"
 	}

@@ -13,6 +13,7 @@ type schema struct {
 	root   reflect.Type
 	leaves []leaf // in field order
 	byKey  map[string]leaf
+	gone   map[string]string // by dotted key: what replaces a setting that there was, from the tag gone of its field
 }
 
 // leaf is one setting: a field that is not itself a section.
@@ -33,7 +34,7 @@ type field struct {
 var durationType = reflect.TypeFor[time.Duration]()
 
 func newSchema(root reflect.Type, envPrefix string) *schema {
-	s := &schema{root: root, byKey: map[string]leaf{}}
+	s := &schema{root: root, byKey: map[string]leaf{}, gone: map[string]string{}}
 	s.add(root, "", nil, envPrefix)
 	variables := map[string]string{}
 	for _, l := range s.leaves {
@@ -47,6 +48,12 @@ func newSchema(root reflect.Type, envPrefix string) *schema {
 }
 
 func (s *schema) add(t reflect.Type, prefix string, index []int, envPrefix string) {
+	for f := range t.Fields() {
+		if instead := f.Tag.Get("gone"); instead != "" {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			s.gone[prefix+name] = instead
+		}
+	}
 	for _, f := range fieldsOf(t) {
 		key := prefix + f.name
 		at := append(slices.Clip(index), f.index)
@@ -70,7 +77,7 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if !f.IsExported() || name == "-" {
+		if !f.IsExported() || name == "-" || f.Tag.Get("gone") != "" {
 			continue
 		}
 		if name == "" {

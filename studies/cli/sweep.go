@@ -58,7 +58,7 @@ table, byte for byte, whatever the number of cores and of runs at a time.
 
 A configuration file has the keys scenario, set, vary, seeds, random, halving, and train with the settings of train. Later
 sources override earlier ones: defaults, --config, variables such as CLUSTERGYM_TRAIN_RATE, --set and the other flags. Vary any
-setting that clustergym train --help lists, except those by which points are compared: train.prior, train.reward, train.seed,
+setting that clustergym train --help lists, except those by which points are compared: train.prior, train.objective, train.seed,
 train.validation and, with --halving, train.updates and train.every.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym-studies sweep --scenario embedded-small-v1 --vary train.rate=1e-3,3e-3 \

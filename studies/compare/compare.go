@@ -77,7 +77,7 @@ func Runs(list []*Run, line func(words ...string) string) (*Comparison, error) {
 				r.Settings[s.key] = s.value
 			}
 			switch s.key {
-			case "scenario", "chosen prior", "reward", "validation": // what the figure depends on
+			case "scenario", "chosen prior", "objective", "validation": // what the figure depends on
 				if s.value != all[0][k].value {
 					r.Other = append(r.Other, s.key)
 				}
@@ -88,7 +88,7 @@ func Runs(list []*Run, line func(words ...string) string) (*Comparison, error) {
 	if words := c.command(list); words != nil {
 		c.Eval = line(words...)
 	}
-	c.what, _ = train.Compared(list[0].Recipe.Train.Reward)
+	c.what, _ = train.Compared(list[0].Recipe.Train.Objective)
 	return c, nil
 }
 

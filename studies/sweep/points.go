@@ -45,7 +45,7 @@ func fixed(key string, halving bool) string {
 	switch key {
 	case "train.seed":
 		return "the sweep trains every point with several seeds already: see seeds"
-	case "train.prior", "train.reward":
+	case "train.prior", "train.objective":
 		return "validation is relative to the cost of the prior, so points with other values cannot be compared"
 	case "train.validation":
 		return "points that are validated on other windows cannot be compared"
