@@ -74,6 +74,14 @@ func (s *JobSpec) Trains() string { return cmp.Or(s.trains, s.Model) }
 // Disguise replaces what schedulers are told of the job's model. The job still trains the same model.
 func (s *JobSpec) Disguise(model string) { s.trains, s.Model = s.Trains(), model }
 
+// SubmitAt changes when the job is submitted. Its deadline, if it has one, moves with it.
+func (s *JobSpec) SubmitAt(at time.Duration) {
+	if s.Deadline != 0 {
+		s.Deadline += at - s.Submit
+	}
+	s.Submit = at
+}
+
 // Owner returns who counts as the user of the job: its tenant where the trace does not record a user.
 func (s *JobSpec) Owner() string { return cmp.Or(s.User, s.Tenant) }
 

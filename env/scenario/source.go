@@ -152,12 +152,12 @@ func (s *Scenario) shape(w trace.Workload) (trace.Workload, error) {
 				return w, fmt.Errorf("workload.stretch %v: job %s would arrive after %.3g s, want at most %v",
 					own.Stretch, w.Jobs[i].Name, at, longestTrace)
 			}
-			w.Jobs[i].Submit = time.Duration(math.Round(at*1000)) * time.Millisecond
+			w.Jobs[i].SubmitAt(time.Duration(math.Round(at*1000)) * time.Millisecond)
 		}
 	}
 	if d := own.Bursts; d > 0 {
 		for i := range w.Jobs {
-			w.Jobs[i].Submit = (w.Jobs[i].Submit + d - 1) / d * d
+			w.Jobs[i].SubmitAt((w.Jobs[i].Submit + d - 1) / d * d)
 		}
 	}
 	mix := own.mix()

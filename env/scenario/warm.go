@@ -21,7 +21,7 @@ import (
 func (s *Source) warmUp(jobs []trace.Job, until time.Duration) ([]trace.Job, []sim.Running, error) {
 	if until == 0 { // all arrive at the beginning of the window
 		for i := range jobs {
-			jobs[i].Submit = 0
+			jobs[i].SubmitAt(0)
 		}
 		return jobs, nil, nil
 	}
@@ -62,6 +62,9 @@ func (s *Source) remains(past *sim.Sim, jobs []trace.Job) ([]trace.Job, []sim.Ru
 			continue
 		}
 		j := jobs[i]
+		if j.Deadline != 0 {
+			j.Deadline = max(j.Deadline-state.Now(), 1)
+		}
 		j.Submit = 0
 		if state.Phase(id) == cluster.Running {
 			done := state.Progress(id)

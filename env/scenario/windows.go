@@ -148,7 +148,7 @@ func (p *pool) cut(from, to int, zero time.Duration) []trace.Job {
 	jobs := make([]trace.Job, len(picked))
 	for k, id := range picked {
 		jobs[k] = p.workload.Jobs[id]
-		jobs[k].Submit -= zero
+		jobs[k].SubmitAt(jobs[k].Submit - zero)
 	}
 	return jobs
 }

@@ -69,7 +69,7 @@ func layouts() []layout {
 	return slices.Concat([]layout{
 		{format: Native, id: "job_id", submit: "submit_time", required: []string{"job_id", "num_gpu", "submit_time", "duration"},
 			optional: []string{"user", "tenant", "gpu_milli", "cpu_milli", "mem_mib", "status", "min_workers", "max_workers", "model",
-				"group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib"}, parse: parseNative},
+				"group", "stages", "tensor", "gpu_type", "mixed", "gpu_mem_mib", "deadline", "priority"}, parse: parseNative},
 		{format: PhillyPass, required: []string{"timestamp", "duration", "num_gpus", "gpu_time", "cluster"}, parse: parsePhillyPass},
 		{format: PhillyAll, required: jobColumns, parse: parseIntervals, id: "u_id"},
 		{format: Helios, required: jobColumns, parse: parseIntervals, id: "u_id"},

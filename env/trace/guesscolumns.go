@@ -22,6 +22,8 @@ var usual = map[string][]string{
 	"user":     {"user", "username", "userid", "owner", "submittedby"},
 	"tenant":   {"tenant", "account", "project", "vc", "virtualcluster", "team", "organization", "namespace", "department"},
 	"status":   {"status", "state", "jobstate", "jobstatus", "finalstatus", "result", "phase"},
+	"deadline": {"deadline", "due", "duedate", "duetime", "dueat", "deadlineat", "finishby"},
+	"priority": {"priority", "prio", "jobpriority"},
 	"gpu_type": {"gputype", "gpumodel", "gputypes", "gpuspec", "accelerator", "acceleratortype"},
 }
 
@@ -51,7 +53,7 @@ func guess(h *header, name string) string {
 // people to check: no file is read by them unless the caller says so.
 func propose(h *header) (entries []string, lacks string) {
 	var missing, add []string
-	for _, name := range []string{"job_id", "num_gpu", "submit_time", "duration", "user", "tenant", "status", "gpu_type"} {
+	for _, name := range []string{"job_id", "num_gpu", "submit_time", "duration", "user", "tenant", "status", "gpu_type", "deadline", "priority"} {
 		entry := guess(h, name)
 		switch {
 		case h.find(name) >= 0: // read without an entry

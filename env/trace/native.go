@@ -33,6 +33,7 @@ func parseNative(r *Reader, row *row) (Job, verdict, error) {
 	}
 	j.Status = status
 	parseNature(&j, row)
+	r.due(row, &j)
 	switch {
 	case j.Workers == 0:
 		return j, isCPUOnly, nil
@@ -66,6 +67,32 @@ func (r *Reader) when(row *row, j *Job) (why verdict) {
 		why = hasNoSubmit
 	}
 	return why
+}
+
+// Priorities that a file may have: those of Kubernetes.
+const leastPriority, mostPriority = -1_000_000_000, 2_000_000_000
+
+// due reads when a job should have ended, as a time of the form of submit times, and how much it matters. Both may be missing.
+func (r *Reader) due(row *row, j *Job) {
+	if s := row.get("priority"); !isMissing(s) {
+		n, err := strconv.ParseInt(plain(s), 10, 32)
+		if j.Priority = int32(n); err != nil || n < leastPriority || n > mostPriority {
+			row.bad("priority", s, fmt.Sprintf("a whole number from %d to %d", leastPriority, mostPriority))
+		}
+	}
+	at, known := r.instant(row, "deadline")
+	if !known || row.err != nil || isMissing(row.get("submit_time")) {
+		return
+	}
+	submit, due := r.clocks["submit_time"], r.clocks["deadline"]
+	switch {
+	case submit.form != due.form:
+		row.bad("deadline", row.get("deadline"), fmt.Sprintf("the form of the submit time %s: this is %v, and that is %v",
+			shorten(row.get("submit_time")), due.form, submit.form))
+	case at <= j.Submit:
+		row.bad("deadline", row.get("deadline"), "later than the submit time "+shorten(row.get("submit_time")))
+	}
+	j.Deadline = at
 }
 
 // parseNature reads the columns that describe a job beyond its size.
@@ -131,12 +158,18 @@ func isTypes(s string) bool {
 const nativeHeader = "job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status," +
 	"min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib"
 
-// WriteNative writes jobs in the native format, one row each in the given order, with all columns. Reading the file gives the
+// WriteNative writes jobs in the native format, one row each in the given order, with all columns; those of deadlines and
+// priorities only if a job has one. Reading the file gives the
 // same jobs, without estimates. WriteNative returns an error if the format cannot represent a job (an id that is empty, not
 // printable or not unique, or a time out of range); w then contains an incomplete trace.
 func WriteNative(w io.Writer, jobs []Job) error {
 	out := bufio.NewWriter(w)
-	out.WriteString(nativeHeader + "\n")
+	out.WriteString(nativeHeader)
+	due := slices.ContainsFunc(jobs, func(j Job) bool { return j.Deadline != 0 || j.Priority != 0 })
+	if due {
+		out.WriteString(",deadline,priority")
+	}
+	out.WriteString("\n")
 	seen := make(map[string]struct{}, len(jobs))
 	var line []byte
 	for i := range jobs {
@@ -165,7 +198,12 @@ func WriteNative(w io.Writer, jobs []Job) error {
 		}
 		line = append(line, ',')
 		line = append(line, j.Status.String()...)
-		line = appendNature(line, j)
+		if line = appendNature(line, j); due {
+			if line = append(line, ','); j.Deadline != 0 {
+				line = appendSeconds(line, j.Deadline)
+			}
+			line = appendSome(line, j.Priority)
+		}
 		out.Write(append(line, '\n'))
 	}
 	if err := out.Flush(); err != nil {
@@ -217,6 +255,10 @@ func checkNative(j *Job) error {
 		return fmt.Errorf("job %s: GPU type %q, want types separated by '|', none empty or twice", j.Name, j.GPUType)
 	case j.Submit > maxTime:
 		return fmt.Errorf("job %s: submit %v, want at most %v", j.Name, j.Submit, maxTime)
+	case j.Deadline != 0 && (j.Deadline <= j.Submit || j.Deadline > maxTime):
+		return fmt.Errorf("job %s: deadline %v, want later than its submit time %v and at most %v", j.Name, j.Deadline, j.Submit, maxTime)
+	case j.Priority < leastPriority || j.Priority > mostPriority:
+		return fmt.Errorf("job %s: priority %d, want %d to %d", j.Name, j.Priority, leastPriority, mostPriority)
 	case j.Work <= 0 || j.Work > maxTime:
 		return fmt.Errorf("job %s: work %v, want above 0 and at most %v", j.Name, j.Work, maxTime)
 	case j.Most() > maxWorkers:

@@ -48,6 +48,10 @@ func drawJobs(t *rapid.T, atLeast int) []Job {
 			Work:   max(1, time.Duration(when.Draw(t, "work"))),
 			Status: Status(rapid.IntRange(0, 3).Draw(t, "status")),
 		}
+		if j.Submit < maxTime && rapid.Bool().Draw(t, "due") {
+			j.Deadline = time.Duration(rapid.Int64Range(int64(j.Submit)+1, int64(maxTime)).Draw(t, "deadline"))
+		}
+		j.Priority = rapid.SampledFrom([]int32{0, 0, 1, -7, mostPriority, leastPriority}).Draw(t, "priority")
 		switch rapid.IntRange(0, 3).Draw(t, "roles") {
 		case 0:
 			j.MinWorkers = rapid.Int32Range(0, j.Workers).Draw(t, "min")
@@ -166,7 +170,9 @@ func TestWindowsTileTheArrivals(t *testing.T) {
 			zero := w.Jobs[order[next]].Submit
 			for _, i := range cut.Arrivals() {
 				want := w.Jobs[order[next]]
-				want.Submit -= zero
+				if want.Submit -= zero; want.Deadline != 0 {
+					want.Deadline -= zero
+				}
 				if cut.Jobs[i] != want {
 					t.Fatalf("arrival %d is %+v, want %+v", next, cut.Jobs[i], want)
 				}

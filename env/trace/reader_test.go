@@ -190,6 +190,14 @@ func TestFormats(t *testing.T) {
 				{cluster.JobSpec{Name: "b", Workers: 32, Model: "gpt", Stages: 2, Tensor: 8, GPUType: "V100", Request: gpu(0, 0)},
 					time.Second, Unknown, false},
 			}},
+		{"native: when jobs are due, as dates that count from the first submission", Options{},
+			"job_id,num_gpu,submit_time,duration,deadline,priority\na,1,2026-11-20T08:00:00Z,60,2026-11-20T09:00:00Z,-7\n" +
+				"b,1,2026-11-20T08:10:00Z,60,,\nc,1,2026-11-20T08:20:00Z,60,2026-11-20T11:00:00+01:00,1000\n",
+			[]Job{
+				{due(spec("a", 0, 1, gpu(0, 0)), time.Hour, -7), time.Minute, Unknown, false},
+				{spec("b", 10*time.Minute, 1, gpu(0, 0)), time.Minute, Unknown, false},
+				{due(spec("c", 20*time.Minute, 1, gpu(0, 0)), 2*time.Hour, 1000), time.Minute, Unknown, false},
+			}},
 		{"philly-pass, not sorted, a row twice", Options{},
 			"timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 00:01:00,66.0,1,66.0,vc\n" +
 				"2017-10-08 23:59:59,5,8,40,vc\n2017-10-08 23:59:59,5,8,40,vc\n",
@@ -241,6 +249,12 @@ const nativeHead = "job_id,num_gpu,submit_time,duration\n"
 const openbHead = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time," +
 	"scheduled_time\n"
 
+// due returns a job with a deadline and a priority.
+func due(s cluster.JobSpec, deadline time.Duration, priority int32) cluster.JobSpec {
+	s.Deadline, s.Priority = deadline, priority
+	return s
+}
+
 // TestErrors checks the error messages about wrong files.
 func TestErrors(t *testing.T) {
 	interval := strings.Join(jobColumns, ",") + "\n"
@@ -264,8 +278,14 @@ func TestErrors(t *testing.T) {
 		{"misspelt column", Options{}, "job_id,num_gpu,submit_time,duration,usr\n",
 			`t.csv:1: header has column "usr", which format ` +
 				`native does not know: want job_id,num_gpu,submit_time,duration,user,tenant,gpu_milli,cpu_milli,mem_mib,status,` +
-				`min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib` +
+				`min_workers,max_workers,model,group,stages,tensor,gpu_type,mixed,gpu_mem_mib,deadline,priority` +
 				`; with --columns job_id=job_id, columns that it does not know are left out`},
+		{"a deadline of another form", Options{}, "job_id,num_gpu,submit_time,duration,deadline\na,1,0,1,2026-11-20\n",
+			`t.csv:2: column "deadline": value "2026-11-20", want the form of the submit time 0: this is a date without time zone, and that is seconds`},
+		{"a deadline before the submission", Options{}, "job_id,num_gpu,submit_time,duration,deadline\na,1,9,1,9\n",
+			`t.csv:2: column "deadline": value "9", want later than the submit time 9`},
+		{"a priority by name", Options{}, "job_id,num_gpu,submit_time,duration,priority\na,1,9,1,high\n",
+			`t.csv:2: column "priority": value "high", want a whole number from -1000000000 to 2000000000`},
 		{"column twice", Options{}, "job_id,num_gpu,job_id\n", `t.csv:1: column "job_id" stands twice in the header`},
 		{"short row", Options{}, nativeHead + "a,1,0\n", `t.csv:2: 3 fields, want 4`},
 		{"blank lines count", Options{}, nativeHead + "\n\na,x,0,1\n",

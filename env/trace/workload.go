@@ -157,7 +157,7 @@ func (w Workload) Rescale(load float64, gpus int) (Workload, error) {
 	}
 	w.Jobs = slices.Clone(w.Jobs)
 	for i := range w.Jobs {
-		w.Jobs[i].Submit = first + time.Duration(float64(w.Jobs[i].Submit-first)*factor)
+		w.Jobs[i].SubmitAt(first + time.Duration(float64(w.Jobs[i].Submit-first)*factor))
 	}
 	return w, nil
 }
@@ -213,7 +213,7 @@ func rankByID(jobs []Job) []Job {
 func rebase(jobs []Job) {
 	first := firstSubmit(jobs)
 	for i := range jobs {
-		jobs[i].Submit -= first
+		jobs[i].SubmitAt(jobs[i].Submit - first)
 	}
 }
 
