@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ func Usual() *Objective {
 
 // Open returns the objective of a name of the library, or of a YAML file if the text contains a slash, a backslash or ends in
 // .yaml or .yml, or of the YAML or JSON text itself if it begins with a brace or has several lines. The error of an unknown name
-// lists those that there are.
+// lists those that there are. A file may name CSV files of prices, relative to itself, whose prices become part of its Text.
 func Open(nameOrPath string) (*Objective, error) {
 	if strings.HasPrefix(nameOrPath, "{") || strings.Contains(nameOrPath, "\n") {
 		return Read(strings.NewReader(nameOrPath))
@@ -45,7 +46,7 @@ func Open(nameOrPath string) (*Objective, error) {
 			return nil, fmt.Errorf("objective: %w", err)
 		}
 		defer f.Close()
-		o, err := Read(f)
+		o, err := read(f, filepath.Dir(nameOrPath))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", nameOrPath, err)
 		}
@@ -55,5 +56,5 @@ func Open(nameOrPath string) (*Objective, error) {
 	if err != nil {
 		return nil, fmt.Errorf("objective %q, want a YAML file or one of %s", nameOrPath, strings.Join(Names(), ", "))
 	}
-	return parse(text)
+	return parse(text, "")
 }

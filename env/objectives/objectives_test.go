@@ -48,6 +48,7 @@ func TestReadRefuses(t *testing.T) {
 		{head + "{cost: wait, price: 1/h, jobs: {gpus: 8-4}}", `line 3: "8-4", want a number or a range such as 4, 1-4 or 8-`},
 		{head + "{cost: wait, price: 1/h, jobs: {tenants: []}}", "line 3: a list, want a name or a list of names"},
 		{head + "{cost: gpu_time, price: 1/h, prices: {24: 1}}", "line 3: term 1: prices: hour 24, want 0 to 23"},
+		{head + "{cost: gpu_time, price: 1/h, prices: day.csv}", `line 3: prices: "day.csv", want hours and prices: files are read only`},
 		{head + "{cost: makespan, price: 1/h, jobs: {gpus: 1}}", "makespan: option jobs is for costs of single jobs"},
 		{head + "{cost: wait, price: 1/h, first: maybe}", "line 3: cannot unmarshal !!str `maybe` into bool"},
 		{"name: x\nterms: &a [*a]", "line 2: an alias, want the values themselves"},

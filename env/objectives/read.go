@@ -79,8 +79,11 @@ func strict(n *yaml.Node, into any) error {
 }
 
 // Read reads an objective from a YAML file. It reads no more than a file may have, 64 KiB. The error names the line, the value
-// and what was expected.
-func Read(r io.Reader) (*Objective, error) {
+// and what was expected. Prices by the hour must be in the file itself: see Open for those in files of their own.
+func Read(r io.Reader) (*Objective, error) { return read(r, "") }
+
+// read is Read for a file in a folder, "" for text that is in none.
+func read(r io.Reader, folder string) (*Objective, error) {
 	text, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read objective: %w", err)
@@ -88,14 +91,14 @@ func Read(r io.Reader) (*Objective, error) {
 	if len(text) > mostBytes {
 		return nil, fmt.Errorf("objective: more than %d bytes", mostBytes)
 	}
-	o, err := parse(text)
+	o, err := parse(text, folder)
 	if err != nil {
 		return nil, fmt.Errorf("objective: %w", err)
 	}
 	return o, nil
 }
 
-func parse(text []byte) (*Objective, error) {
+func parse(text []byte, folder string) (*Objective, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var doc yaml.Node
 	if err := d.Decode(&doc); err != nil {
@@ -109,6 +112,14 @@ func parse(text []byte) (*Objective, error) {
 	}
 	if n := aliased(&doc); n != nil {
 		return nil, fmt.Errorf("line %d: an alias, want the values themselves", n.Line)
+	}
+	switch found, err := inline(doc.Content[0], folder); {
+	case err != nil:
+		return nil, err
+	case found:
+		if text, err = yaml.Marshal(&doc); err != nil {
+			return nil, fmt.Errorf("write the prices into the text: %w", err)
+		}
 	}
 	var f file
 	if err := strict(doc.Content[0], &f); err != nil {

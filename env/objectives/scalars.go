@@ -29,11 +29,15 @@ func show(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	text := n.Value
+	return strconv.Quote(shortened(n.Value))
+}
+
+// shortened returns the beginning of a text that is too long for an error.
+func shortened(text string) string {
 	if len(text) > 64 {
-		text = text[:61] + "..."
+		return text[:61] + "..."
 	}
-	return strconv.Quote(text)
+	return text
 }
 
 // wrong returns the error for a value that is not what was expected.

@@ -53,7 +53,8 @@ func guess(h *header, name string) string {
 // people to check: no file is read by them unless the caller says so.
 func propose(h *header) (entries []string, lacks string) {
 	var missing, add []string
-	for _, name := range []string{"job_id", "num_gpu", "submit_time", "duration", "user", "tenant", "status", "gpu_type", "deadline", "priority"} {
+	for _, name := range []string{"job_id", "num_gpu", "submit_time", "duration", "user", "tenant", "status", "gpu_type", "deadline",
+		"priority"} {
 		entry := guess(h, name)
 		switch {
 		case h.find(name) >= 0: // read without an entry

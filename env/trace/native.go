@@ -256,7 +256,8 @@ func checkNative(j *Job) error {
 	case j.Submit > maxTime:
 		return fmt.Errorf("job %s: submit %v, want at most %v", j.Name, j.Submit, maxTime)
 	case j.Deadline != 0 && (j.Deadline <= j.Submit || j.Deadline > maxTime):
-		return fmt.Errorf("job %s: deadline %v, want later than its submit time %v and at most %v", j.Name, j.Deadline, j.Submit, maxTime)
+		return fmt.Errorf("job %s: deadline %v, want later than its submit time %v and at most %v", j.Name, j.Deadline, j.Submit,
+			maxTime)
 	case j.Priority < leastPriority || j.Priority > mostPriority:
 		return fmt.Errorf("job %s: priority %d, want %d to %d", j.Name, j.Priority, leastPriority, mostPriority)
 	case j.Work <= 0 || j.Work > maxTime:
