@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -46,7 +47,8 @@ func newEvalCmd(a *app) *cobra.Command {
 		Short: "Compare policies on the same arrivals",
 		Long: cmdline.Long(`
 Plays every window of a split of every scenario under every policy and every seed, in parallel, and prints means and paired
-differences from the baseline with 95 % confidence intervals over windows. The folder --out gets
+differences from the baseline with 95 % confidence intervals over windows. With --objective, costs come first, ranked by the first
+objective, with their parts by term, size of jobs and tenant. The folder --out gets
 
   report.html    one page that opens offline: tables, distributions, learning curves, schedules to look into
   results.json   the comparisons; results.jsonl has one line per case, results.parquet (--parquet) one row
@@ -98,6 +100,8 @@ type evaluated struct {
 
 	results []eval.Result     // those of results.jsonl: also of policies of which some cases failed
 	failed  *eval.FailedError // nil if none did
+
+	objectives []*objectives.Objective
 }
 
 func runEval(ctx context.Context, a *app, opts *evalOptions, _ []string) error {
@@ -156,6 +160,9 @@ func (o *evalOptions) command() string {
 		words = append(words, "--set", s)
 	}
 	words = append(words, "--policies", list(o.Policies), "--baseline", o.Baseline)
+	if len(o.Objective) > 0 {
+		words = append(words, "--objective", list(o.Objective))
+	}
 	if o.Split != string(scenario.Test) {
 		words = append(words, "--split", o.Split)
 	}

@@ -41,7 +41,7 @@ func (o *evalOptions) draw(put func(string, func(io.Writer) error) error, s *rep
 		return err
 	}
 	if names, diffs := differences(c); len(names) > 0 {
-		f, err := figure.Differences(names, diffs, "mean JCT against "+c.Baseline+", %")
+		f, err := figure.Differences(names, diffs, c.Ranking()+" against "+c.Baseline+", %")
 		if err := to("differences", f, err); err != nil {
 			return err
 		}
@@ -91,10 +91,10 @@ func distributions(c *eval.Comparison, results []eval.Result) []figure.Line {
 	return lines
 }
 
-// differences returns the policies whose difference in mean JCT is known, and these differences.
+// differences returns the policies whose difference in what ranks them is known, and these differences.
 func differences(c *eval.Comparison) (names []string, diffs []eval.Difference) {
 	for _, p := range c.Policies {
-		if d := p.Metrics[0].Relative; d != nil && len(c.Windows) > 1 {
+		if d := c.Ranked(&p).Relative; d != nil && len(c.Windows) > 1 {
 			names, diffs = append(names, p.Policy), append(diffs, *d)
 		}
 	}

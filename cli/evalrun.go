@@ -76,7 +76,7 @@ func evaluate(ctx context.Context, a *app, opts *evalOptions) (*evaluated, error
 	if len(results) == 0 {
 		return nil, out.verdict()
 	}
-	out.results = results
+	out.results, out.objectives = results, plan.Objectives
 	whole := plan.Complete(results)
 	if out.Comparisons, err = eval.CompareAll(whole, opts.Baseline); err != nil {
 		return nil, err

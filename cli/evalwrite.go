@@ -43,7 +43,8 @@ func (o *evalOptions) write(e *evaluated, suites []suite, policies []policy.Poli
 	if err != nil {
 		return err
 	}
-	page := report.Report{Title: "Evaluation", Version: version, Command: o.command(), Curves: curves, Notes: origins(policies)}
+	page := report.Report{Title: "Evaluation", Version: version, Command: o.command(), Curves: curves, Notes: origins(policies),
+		Objectives: e.objectives}
 	for i, some := range eval.ByScenario(results) {
 		k := slices.IndexFunc(suites, func(s suite) bool { return s.Scenario == some[0].Scenario })
 		s, err := section(&e.Comparisons[i], some, suites[k].source.Scenario(), policies, len(suites))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
 )
 
@@ -56,7 +57,7 @@ func TestEvalByObjectives(t *testing.T) {
 		"--figures", "none", "--baseline", "srsf",
 	}
 	s := command(t, append(args, "--out", filepath.Join(dir, "a"))...)
-	if s.code != 0 || !strings.Contains(s.out, "wins in small-first") {
+	if s.code != 0 || !strings.Contains(s.out, "lowest small-first first") || !strings.Contains(s.out, "Who pays by small-first, minutes") {
 		t.Fatalf("exit code %d\n%s%s", s.code, s.talk, s.out)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "a", "results.jsonl"))
@@ -70,8 +71,8 @@ func TestEvalByObjectives(t *testing.T) {
 			Costs  []struct {
 				Objective string
 				Total     float64
-				Terms     []float64
-				BySize    []struct{ Cost float64 } `json:"by_size"`
+				Terms     []eval.Share
+				BySize    []eval.Share `json:"by_size"`
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Costs) != 2 {
@@ -80,7 +81,7 @@ func TestEvalByObjectives(t *testing.T) {
 		for _, c := range r.Costs {
 			terms, sizes := 0.0, 0.0
 			for _, x := range c.Terms {
-				terms += x
+				terms += x.Cost
 			}
 			for _, x := range c.BySize {
 				sizes += x.Cost

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -32,7 +33,7 @@ type Comparison struct {
 	Few      string    `json:"few_windows,omitempty"`  // Suite.Few
 	Seeds    []uint64  `json:"seeds"`
 	Level    float64   `json:"level"`
-	Policies []Summary `json:"policies"` // in the order of the results
+	Policies []Summary `json:"policies"` // by the cost of the first objective, or else in the order of the results
 
 	costs []Quantity // those of objectives
 }
@@ -48,14 +49,11 @@ func (c *Comparison) CostKeys() (keys []string) {
 // quantities returns all quantities of the comparison in the order of Summary.Metrics.
 func (c *Comparison) quantities() []Quantity { return append(Quantities(), c.costs...) }
 
-// order returns the indices of all quantities as tables have them: the costs of objectives first.
-func (c *Comparison) order() (order []int) {
-	n := len(Quantities())
-	for i := range n + len(c.costs) {
-		order = append(order, (i+n)%(n+len(c.costs)))
-	}
-	return order
-}
+// Ranking returns the label of the metric by which policies are ranked.
+func (c *Comparison) Ranking() string { return c.quantities()[c.ranking()].Label }
+
+// Ranked returns the metric of a policy by which it is ranked.
+func (c *Comparison) Ranked(p *Summary) *Metric { return &p.Metrics[c.ranking()] }
 
 // ranking returns the index of the metric by which policies are ranked: the cost of the first objective, or else the mean JCT.
 func (c *Comparison) ranking() int {
@@ -70,12 +68,16 @@ type Summary struct {
 	Policy    string   `json:"policy"`
 	Truncated int      `json:"truncated"` // cases truncated before all jobs finished; their JCTs look too good
 	Metrics   []Metric `json:"metrics"`   // in the order of Quantities, then of the objectives: cost.NAME
+	// Costs are the means over all cases of what an episode costs by each objective, and of the parts of it.
+	Costs []Cost `json:"costs,omitempty"`
 }
 
 // Metric is one quantity of one policy, and how it differs from the baseline's.
 type Metric struct {
 	Key  string `json:"key"`  // the Quantity's Key
 	Mean Number `json:"mean"` // over windows, in the quantity's unit
+	// Interval is that of the mean, for costs by objectives; nil for other quantities.
+	Interval *Difference `json:"interval,omitempty"`
 	// Diff is the difference from the baseline in the quantity's unit. Relative is the difference in percent of the baseline's value
 	// in the same window; it is nil if one of these values is 0. Its interval begins at -100 or above, as no quantity is negative.
 	// Both are nil for the baseline itself.
@@ -159,7 +161,7 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 		Windows: g.windows, Seeds: g.seeds, Level: Level, costs: ofCosts(results),
 	}
 	for p, name := range g.policies {
-		s := Summary{Policy: name, Truncated: g.truncated(p)}
+		s := Summary{Policy: name, Truncated: g.truncated(p), Costs: meanCosts(g.costs(p))}
 		for _, q := range c.quantities() {
 			m := compare(q, g.perWindow(p, q), g.perWindow(base, q), p == base)
 			if p != base {
@@ -169,6 +171,9 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 		}
 		c.Policies = append(c.Policies, s)
 	}
+	if rank := c.ranking(); len(c.costs) > 0 {
+		slices.SortStableFunc(c.Policies, func(a, b Summary) int { return cmp.Compare(a.Metrics[rank].Mean, b.Metrics[rank].Mean) })
+	}
 	return c, nil
 }
 
@@ -176,6 +181,10 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 // itself.
 func compare(q Quantity, own, base []float64, same bool) Metric {
 	m := Metric{Key: q.Key, Mean: Number(stats.Mean(own))}
+	if q.cost > 0 {
+		m.Interval = difference(own, q.Key)
+		m.Interval.Lo = max(m.Interval.Lo, 0)
+	}
 	if same {
 		m.Ties = len(own)
 		return m
@@ -220,8 +229,8 @@ func difference(diffs []float64, name string) *Difference {
 func (c *Comparison) Best() string {
 	best, lowest := c.Baseline, Number(0)
 	for _, p := range c.Policies {
-		if jct := p.Metrics[c.ranking()].Mean; p.Policy != c.Baseline && (best == c.Baseline || jct < lowest) {
-			best, lowest = p.Policy, jct
+		if cost := c.Ranked(&p).Mean; p.Policy != c.Baseline && (best == c.Baseline || cost < lowest) {
+			best, lowest = p.Policy, cost
 		}
 	}
 	return best

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/clustergym/clustergym/internal/phrase"
 )
@@ -43,9 +42,7 @@ func (c *Comparison) Means() Table {
 	for _, p := range c.Policies {
 		t.Rows = append(t.Rows, TableRow{Policy: p.Policy, Cut: p.Truncated > 0})
 	}
-	all := c.quantities()
-	for _, i := range c.order() {
-		q := all[i]
+	for i, q := range Quantities() {
 		if q.rare && !slices.ContainsFunc(c.Policies, func(s Summary) bool { return s.Metrics[i].Mean != 0 }) {
 			continue
 		}
@@ -61,33 +58,36 @@ func (c *Comparison) Means() Table {
 // baseline.
 func (c *Comparison) Differences() Table {
 	var t Table
-	all, shown := c.quantities(), []int{}
-	for _, i := range c.order() {
-		if q := all[i]; q.cost > 0 || compared(q.Key) {
-			shown = append(shown, i)
+	for _, q := range Quantities() {
+		if compared(q.Key) {
 			t.Columns = append(t.Columns, Column{Label: q.Label, Arrow: q.arrow(), About: q.About, Main: true, starred: true})
 		}
 	}
-	rank, what := c.ranking(), all[c.ranking()].Label
 	middle := Column{
-		Label: "IQM of " + strings.TrimPrefix(what, "mean "), Arrow: "↓", Main: true,
-		About: "Inter-quartile mean of the differences in " + what + ", one a window and seed, with an interval over seeds.",
+		Label: "IQM of JCT", Arrow: "↓", Main: true,
+		About: "Inter-quartile mean of the differences in mean JCT, one a window and seed, with an interval over seeds.",
 	}
-	wins := Column{Label: "wins", Main: true, About: "Windows with a lower " + what + ", of all; in ties both are equal."}
-	t.Columns = append(slices.Insert(t.Columns, 1, middle), wins)
+	t.Columns = append(slices.Insert(t.Columns, 1, middle), wins("mean JCT"))
 	for _, p := range c.Policies {
 		if p.Policy == c.Baseline {
 			continue
 		}
 		row := TableRow{Policy: p.Policy, Cut: p.Truncated > 0}
-		for _, i := range shown {
-			row.Cells = append(row.Cells, p.Metrics[i].Relative.cell())
+		for _, m := range p.Metrics {
+			if compared(m.Key) {
+				row.Cells = append(row.Cells, m.Relative.cell())
+			}
 		}
-		row.Cells = slices.Insert(row.Cells, 1, p.Metrics[rank].Middle.middle())
-		row.Cells = append(row.Cells, Cell{Text: won(&p.Metrics[rank], len(c.Windows))})
+		row.Cells = slices.Insert(row.Cells, 1, p.Metrics[0].Middle.middle())
+		row.Cells = append(row.Cells, Cell{Text: won(&p.Metrics[0], len(c.Windows))})
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// wins returns the column of won.
+func wins(what string) Column {
+	return Column{Label: "wins", Main: true, About: "Windows with a lower " + what + ", of all; in ties both are equal."}
 }
 
 // won says in how many of the windows the policy is better than the baseline, and in how many both are equal.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,19 +17,19 @@ import (
 
 // Cost is what an episode costs by one objective.
 type Cost struct {
-	Objective string    `json:"objective"`
-	Unit      string    `json:"unit"`
-	Total     float64   `json:"total"`
-	Terms     []float64 `json:"terms"` // in the order of the objective's terms
+	Objective string  `json:"objective"`
+	Unit      string  `json:"unit"`
+	Total     float64 `json:"total"`
+	Terms     []Share `json:"terms"` // in the order of the objective's terms
 	// BySize and ByTenant say whose jobs it is that cost. Costs of the cluster as a whole are in neither.
 	BySize   []Share `json:"by_size,omitempty"`
 	ByTenant []Share `json:"by_tenant,omitempty"`
 }
 
-// Share is what some of the jobs cost.
+// Share is what one term, or some of the jobs, cost.
 type Share struct {
 	Of   string  `json:"of"`
-	Jobs int     `json:"jobs"`
+	Jobs int     `json:"jobs,omitempty"` // 0 for terms
 	Cost float64 `json:"cost"`
 }
 
@@ -91,7 +92,10 @@ func (c costs) end(s *sim.Sim, e *sim.Episode) (all []Cost) {
 	for _, m := range c {
 		m.Catch(&s.State().View)
 		o := m.Objective()
-		cost := Cost{Objective: o.Name, Unit: o.Unit, Total: m.Total(), Terms: slices.Clone(m.Terms())}
+		cost := Cost{Objective: o.Name, Unit: o.Unit, Total: m.Total()}
+		for i, x := range m.Terms() {
+			cost.Terms = append(cost.Terms, Share{Of: termName(o, i), Cost: x})
+		}
 		bySize, byTenant := make([]Share, len(sizes)), map[string]*Share{}
 		for id := e.Config.Warm; id < len(e.Jobs); id++ {
 			spec := &e.Jobs[id].JobSpec
@@ -115,8 +119,25 @@ func (c costs) end(s *sim.Sim, e *sim.Episode) (all []Cost) {
 	return all
 }
 
+// termName names the i-th term of an objective: by its cost, with a number from the second term of the same cost on.
+func termName(o *objectives.Objective, i int) string {
+	name, n := string(o.Terms[i].Cost), 1
+	for _, t := range o.Terms[:i] {
+		if t.Cost == o.Terms[i].Cost {
+			n++
+		}
+	}
+	if n > 1 {
+		name += " " + strconv.Itoa(n)
+	}
+	return name
+}
+
 // mostTenants is how many tenants a result names; the others are one.
-const mostTenants = 8
+const (
+	mostTenants = 32
+	others      = "others"
+)
 
 // mostOf returns the tenants that cost most, and the others as one.
 func mostOf(all map[string]*Share) (list []Share) {
@@ -125,12 +146,12 @@ func mostOf(all map[string]*Share) (list []Share) {
 	}
 	slices.SortFunc(list, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Cost, a.Cost), strings.Compare(a.Of, b.Of)) })
 	if len(list) > mostTenants {
-		others := Share{Of: "others"}
+		rest := Share{Of: others}
 		for _, s := range list[mostTenants-1:] {
-			others.Jobs += s.Jobs
-			others.Cost += s.Cost
+			rest.Jobs += s.Jobs
+			rest.Cost += s.Cost
 		}
-		list = append(list[:mostTenants-1], others)
+		list = append(list[:mostTenants-1], rest)
 	}
 	return list
 }

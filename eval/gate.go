@@ -184,11 +184,11 @@ func (g *Gate) Check(comparisons []Comparison, baseline string) []Verdict {
 
 // figure returns the number that a bound limits, or NaN if the comparison does not have it.
 func (c *Comparison) figure(b *Bound, baseline string) float64 {
-	p := slices.IndexFunc(c.Policies, func(s Summary) bool { return s.Policy == b.Policy })
-	if p < 0 {
+	p := c.summary(b.Policy)
+	if p == nil {
 		return math.NaN()
 	}
-	m := &c.Policies[p].Metrics[slices.Index(quantityKeys(), b.Metric)]
+	m := &p.Metrics[slices.Index(quantityKeys(), b.Metric)]
 	if b.Of == "mean" {
 		return float64(m.Mean)
 	}

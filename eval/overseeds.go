@@ -53,9 +53,12 @@ func pooled(c *Comparison, name string, of []*Summary) Summary {
 		m.Relative = acrossSeeds(of, q.Key, func(p *Summary) *Difference { return p.Metrics[k].Relative }).possible()
 		s.Metrics = append(s.Metrics, m)
 	}
+	var costs [][]Cost
 	for _, p := range of {
 		s.Truncated += p.Truncated
+		costs = append(costs, p.Costs)
 	}
+	s.Costs = meanCosts(costs)
 	return s
 }
 

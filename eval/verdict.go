@@ -7,20 +7,25 @@ import (
 	"strings"
 )
 
-// Verdict returns what a comparison comes to, in at most three sentences: which policy has the lowest mean JCT, which policies
-// can be told apart from the baseline, and how the best one does in the 99th percentile. It is nil for a single policy.
+// Verdict returns what a comparison comes to, in a few sentences: which policy has the lowest cost by the first objective, or the
+// lowest mean JCT, which policies can be told apart from the baseline, and how the best one does by the other objectives, or in
+// the 99th percentile. It is nil for a single policy.
 func (c *Comparison) Verdict() []string {
 	others := slices.DeleteFunc(slices.Clone(c.Policies), func(p Summary) bool { return p.Policy == c.Baseline })
 	if len(others) == 0 {
 		return nil
 	}
-	mean := func(p *Summary) *Difference { return p.Metrics[0].Relative }
-	slices.SortStableFunc(others, func(a, b Summary) int { return cmp.Compare(a.Metrics[0].Mean, b.Metrics[0].Mean) })
+	what, rank := "mean JCT", c.ranking()
+	if len(c.costs) > 0 {
+		what = "cost by " + c.Ranking()
+	}
+	mean := func(p *Summary) *Difference { return p.Metrics[rank].Relative }
+	slices.SortStableFunc(others, func(a, b Summary) int { return cmp.Compare(a.Metrics[rank].Mean, b.Metrics[rank].Mean) })
 	best := &others[0]
-	said := []string{fmt.Sprintf("Of %d policies besides %s, %s has the lowest mean JCT: %s.", len(others), c.Baseline, best.Policy,
+	said := []string{fmt.Sprintf("Of %d policies besides %s, %s has the lowest %s: %s.", len(others), c.Baseline, best.Policy, what,
 		c.against(mean(best)))}
 	if len(others) == 1 {
-		said[0] = fmt.Sprintf("Mean JCT of %s: %s.", best.Policy, c.against(mean(best)))
+		said[0] = fmt.Sprintf("%s%s of %s: %s.", strings.ToUpper(what[:1]), what[1:], best.Policy, c.against(mean(best)))
 	}
 	var lower, higher, same []string
 	for i := range others {
@@ -43,6 +48,12 @@ func (c *Comparison) Verdict() []string {
 		}
 	}
 	said = append(said, fmt.Sprintf("By its %g %% interval it is %s.", 100*c.Level, strings.Join(parts, "; ")))
+	if len(c.costs) > 0 {
+		for i, q := range c.costs[1:] {
+			said = append(said, fmt.Sprintf("By %s, %s is %s.", q.Label, best.Policy, c.against(best.Metrics[rank+1+i].Relative)))
+		}
+		return said
+	}
 	tail := best.Metrics[slices.Index(quantityKeys(), "p99_jct_s")].Relative
 	return append(said, fmt.Sprintf("The 99th percentile of JCT under %s is %s.", best.Policy, c.against(tail)))
 }

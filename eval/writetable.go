@@ -27,7 +27,7 @@ type Screen struct {
 func (c *Comparison) WriteTable(w io.Writer, to Screen) error {
 	var b strings.Builder
 	b.WriteString(c.title() + "\n\n")
-	means, differences := c.Means(), c.Differences()
+	costs, means, differences := c.Costs(), c.Means(), c.Differences()
 	write := func(t *Table) {
 		for i, part := range table.Parts(1, to.Width, t.text(to.Colour)) {
 			if i > 0 {
@@ -35,6 +35,17 @@ func (c *Comparison) WriteTable(w io.Writer, to Screen) error {
 			}
 			table.Text(&b, 1, part)
 		}
+	}
+	if len(c.costs) > 0 {
+		b.WriteString(c.costLegend() + "\n\n")
+		write(&costs)
+		for i, q := range c.costs {
+			if parts := c.Parts(i); len(parts.Columns) > 0 {
+				fmt.Fprintf(&b, "\nWho pays by %s, %s: terms, jobs by their GPUs, and tenants\n\n", q.Label, q.Unit)
+				write(&parts)
+			}
+		}
+		b.WriteString("\n")
 	}
 	write(&means)
 	if len(c.Policies) > 1 {
@@ -60,8 +71,8 @@ func (c *Comparison) title() string {
 func (c *Comparison) legend() string {
 	return fmt.Sprintf("Difference from %s per window, %%, [%g %% interval] over %s;\n"+
 		"* the interval excludes 0, - the baseline is 0;\n"+
-		"IQM: mean of the middle half of windows and seeds [over seeds]; wins in %s",
-		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"), c.quantities()[c.ranking()].Label)
+		"IQM: mean of the middle half of windows and seeds [over seeds]; wins in mean JCT",
+		c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window"))
 }
 
 // Notes returns warnings that limit how far the figures can be trusted.
@@ -143,10 +154,11 @@ func percent(n Number) string {
 
 // show formats a value in the quantity's unit.
 func (q Quantity) show(x float64) string {
+	fraction := q.Unit == "%" && q.cost == 0 // the unit of a cost is its user's
 	switch {
-	case q.Unit == "%" && x != 0 && math.Abs(x) < 0.01:
+	case fraction && x != 0 && math.Abs(x) < 0.01:
 		return strconv.FormatFloat(100*x, 'f', 3, 64)
-	case q.Unit == "%":
+	case fraction:
 		return strconv.FormatFloat(100*x, 'f', 1, 64)
 	case x == math.Trunc(x) || math.Abs(x) >= 100:
 		return table.Thousands(strconv.FormatFloat(x, 'f', 0, 64))
@@ -156,7 +168,8 @@ func (q Quantity) show(x float64) string {
 
 // Markdown returns a table of some quantities, with a row for each policy and a column for each scenario and quantity. The
 // baseline's cells are means. The other cells are differences from the baseline in percent, bold if they are separable. Each key
-// must be the Key of a Quantity, or CostKey of an objective, and there must be at least one comparison.
+// must be the Key of a Quantity, or CostKey of an objective, and there must be at least one comparison. Costs by objectives are
+// followed by a table of their terms.
 func Markdown(all []Comparison, keys ...string) string {
 	rows := map[string][]string{}
 	var names []string
@@ -197,5 +210,8 @@ func Markdown(all []Comparison, keys ...string) string {
 	}
 	var b strings.Builder
 	table.Markdown(&b, cells)
+	if slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, CostKey("")) }) {
+		markdownParts(&b, all, names)
+	}
 	return b.String()
 }

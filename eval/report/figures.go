@@ -119,13 +119,24 @@ func cdf(results []eval.Result) *cdfFigure {
 	return f
 }
 
-// forest returns the differences of the table of differences.
+// forest returns the differences of the tables of costs and of differences.
 func forest(c *eval.Comparison) []forestFigure {
 	if len(c.Policies) < 2 {
 		return nil
 	}
-	t := c.Differences()
 	var all []forestFigure
+	costs := c.Costs()
+	for i, policy := range c.Policies[0].Costs { // each has two columns
+		costs.Columns[2*i+1].Label = policy.Objective
+	}
+	for _, t := range []eval.Table{costs, c.Differences()} {
+		all = append(all, forestOf(&t)...)
+	}
+	return all
+}
+
+// forestOf returns the differences in each column of a table that has any.
+func forestOf(t *eval.Table) (all []forestFigure) {
 	for i, h := range t.Columns {
 		f := forestFigure{Label: h.Label, Arrow: h.Arrow}
 		for _, r := range t.Rows {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
@@ -26,6 +27,8 @@ type Report struct {
 	Sections []Section
 	Curves   []Curve
 	Notes    []string // notes on all sections
+	// Objectives are those by which the sections have costs; the page describes them.
+	Objectives []*objectives.Objective
 }
 
 // Section is the part of the page about one scenario.
@@ -66,7 +69,8 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	view := pageView{
 		Title: r.Title, Version: r.Version, Command: r.Command, Notes: r.Notes, Curves: len(r.Curves) > 0,
-		Style: template.CSS(style()), Script: template.JS(script()), Policy: securityPolicy(), Figures: template.JS(figures),
+		Objectives: r.Objectives,
+		Style:      template.CSS(style()), Script: template.JS(script()), Policy: securityPolicy(), Figures: template.JS(figures),
 	}
 	for i := range r.Sections {
 		s, err := r.Sections[i].view(i, policies, len(r.Sections) == 1 && r.Title == r.Sections[0].Comparison.Scenario)
@@ -110,6 +114,7 @@ func (r *Report) policies() []string {
 type pageView struct {
 	Title, Version, Command string
 	Notes                   []string
+	Objectives              []*objectives.Objective
 	Curves                  bool
 	Style                   template.CSS
 	Script                  template.JS
@@ -124,6 +129,8 @@ type sectionView struct {
 	Index                    int
 	Single                   bool // the only section, with the page's name
 	Name, Split, Subtitle    string
+	Costs                    *table     // of all objectives; nil without them
+	Objectives               []costView // what each costs, by parts
 	Means, Differences       table
 	Baseline, Windows        string
 	Level                    float64
@@ -144,11 +151,14 @@ func (s *Section) view(i int, policies []string, single bool) (sectionView, erro
 		Index: i, Name: c.Scenario, Single: single, Split: c.Split, Subtitle: c.Subtitle(), Means: newTable(c, c.Means(), policies),
 		Notes: c.Notes(), Verdict: c.Verdict(),
 		CDF:     slices.ContainsFunc(s.Results, func(r eval.Result) bool { return len(r.JCTPercentiles) > 0 }),
-		Differs: len(s.Differs) > 0,
+		Differs: len(s.Differs) > 0, Level: 100 * c.Level, Windows: phrase.Count(len(c.Windows), "window"), Baseline: c.Baseline,
+	}
+	if costs := c.Costs(); len(costs.Columns) > 0 {
+		t := newTable(c, costs, policies)
+		v.Costs, v.Objectives = &t, costViews(c, policies)
 	}
 	if len(c.Policies) > 1 {
 		v.Compared, v.Differences = true, newTable(c, c.Differences(), policies)
-		v.Baseline, v.Level, v.Windows = c.Baseline, 100*c.Level, phrase.Count(len(c.Windows), "window")
 	}
 	if slices.ContainsFunc(s.Schedules, func(l *sim.Log) bool { return end(l) > 0 && l.Config.Cluster.GPUs() > 0 }) {
 		text, err := packSchedules(s.Schedules)

@@ -95,6 +95,7 @@ func hostileReport(tb testing.TB) *Report {
 			s.Results[len(s.Results)-1].Truncated = attack
 		}
 	}
+	costing(&s, attack, map[string][2]float64{attack: {1, 2}, attack + "2": {3, 4}})
 	s.compare(tb, attack)
 	s.Schedules = []*sim.Log{log, &below}
 	s.Shown = eval.Case{Window: attack}
