@@ -12,6 +12,7 @@ import (
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/cli"
 	"github.com/clustergym/clustergym/cli/flags"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
@@ -41,6 +42,7 @@ type headroomOptions struct {
 	overlap   bool
 	cores     int
 	lines     bool
+	objective string
 }
 
 func newHeadroomCmd(a *cmdline.App) *cobra.Command {
@@ -61,6 +63,8 @@ what such a list misses: it draws every other candidate from what only a list --
 begin with the same policy and play as many episodes, so the second plays fewer candidates of the usual list and may end
 worse. A difference whose interval lies below 0 means that the usual list lacks something. More --effort and --windows make
 it more certain.
+
+With --objective all of this is about the cost by an objective (see clustergym objective ls), except the bound: none is known.
 
 The bounds are strict, but loose under overload. studies/headroom.md explains how to read them. --map prints one line per
 scenario.
@@ -90,6 +94,7 @@ results.`,
 	f.StringVar(&opts.prior, "prior", "", "the base policy of a learned team, such as prior; if empty, the row is left out")
 	f.StringSliceVar(&opts.ahead, "look-ahead", []string{lookAhead, lookAhead + baselines.MenuSuffix},
 		"policies that simulate futures before they decide; the search does not begin with them")
+	f.StringVar(&opts.objective, "objective", "", "measure and search by an objective, a name or a YAML file, instead of the mean JCT")
 	f.IntVar(&opts.seeds, "seeds", 1, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
 	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
 	f.IntVar(&opts.windows, "windows", 8,
@@ -102,6 +107,7 @@ results.`,
 	f.BoolVar(&opts.lines, "map", false, "print one line per scenario")
 	cmdline.Require(cmd, "scenario")
 	cmdline.CompleteList(cmd, "scenario", scenario.All)
+	cmdline.Complete(cmd, "objective", objectives.Names)
 	for _, flag := range []string{"rivals", "menu-rivals", "look-ahead"} {
 		cmdline.CompleteList(cmd, flag, finder().Names)
 	}
@@ -214,6 +220,13 @@ func measureHeadroom(ctx context.Context, a *cmdline.App, p headroom.Plan) (*hea
 // plan opens one scenario and finds its rivals. The function given reports whether the user set a flag.
 func (o *headroomOptions) plan(a *cmdline.App, name string, given func(flag string) bool) (headroom.Plan, error) {
 	p := headroom.Plan{Effort: o.effort, Wider: o.wider, Overlap: o.overlap, Workers: o.cores}
+	if o.objective != "" {
+		by, err := objectives.Open(o.objective)
+		if err != nil {
+			return p, cmdline.Usage("--objective: %w", err)
+		}
+		p.Objective = by
+	}
 	s, err := (&flags.Scenario{Name: name, Sets: o.sets}).Load()
 	if err != nil {
 		return p, err

@@ -43,12 +43,14 @@ func TestHeadroomSaysWhatIsLeft(t *testing.T) {
 	}
 	// Scripts read these keys: new ones are allowed, but none may disappear.
 	want := []string{
-		"cases", "ceiling_pct", "collected_pct", "learning_pays", "notes", "rivals", "rows", "scenario", "search_effort",
-		"searched_pct", "seeds", "split", "verdict", "wait_share", "wait_under", "wider", "windows",
+		"by", "cases", "ceiling_pct", "collected_pct", "learning_pays", "notes", "rivals", "rows", "scenario", "search_effort",
+		"searched_pct", "seeds", "split", "unit", "verdict", "wait_share", "wait_under", "wider", "windows",
 	}
 	if got := keys(t, out); !slices.Equal(got, want) {
 		t.Errorf("keys %q, want %q", got, want)
 	}
+	contains(t, must(t, quick("--look-ahead", "", "--objective", "keep-work")...).out, "keep-work GPU-hours", "lowest keep-work here",
+		"By keep-work the clairvoyant search found")
 	var several []headroom.Report
 	if err := json.Unmarshal([]byte(must(t, quick("--look-ahead", "", "--map", "--json")...).out), &several); err != nil || len(several) != 1 {
 		t.Errorf("--map --json: %d reports (%v)", len(several), err)
@@ -99,6 +101,7 @@ func TestHeadroomRefuses(t *testing.T) {
 	}{
 		{"no scenario", nil, cmdline.CodeUsage, "scenario"},
 		{"a scenario that is not there", []string{"-s", "nope-v1"}, cmdline.CodeUsage, "nope-v1"},
+		{"no objective", []string{"-s", "embedded-small-v1", "--objective", "speed"}, cmdline.CodeUsage, `objective "speed"`},
 		{"a negative effort", []string{"-s", "embedded-small-v1", "--effort", "-1"}, cmdline.CodeUsage, "--effort -1"},
 		{"as wide as it is", []string{"-s", "embedded-small-v1", "--wider", "1"}, cmdline.CodeUsage, "--wider 1"},
 		{"no rivals", []string{"-s", "embedded-small-v1", "--rivals", "", "--menu-rivals", ""}, cmdline.CodeUsage, "--rivals"},

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/clustergym/clustergym/env/candidates"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/rng"
 )
@@ -18,8 +20,8 @@ import (
 const tries = 5
 
 // decider improves an episode by rollouts with the true future. At decision points it forks the simulation, does an alternative
-// in the fork, and lets the candidate scheduler play the fork to the end. It adopts an alternative whose final sum of completion
-// times is lower than that of the current course. The current course is known to its end, so the result is never worse than the
+// in the fork, and lets the candidate scheduler play the fork to the end. It adopts an alternative whose final cost is lower than
+// that of the current course. The current course is known to its end, so the result is never worse than the
 // candidate's.
 type decider struct {
 	*finder
@@ -27,8 +29,10 @@ type decider struct {
 	until   []time.Duration // the holds of the influence, with those of adopted alternatives
 	live    *sim.Sim
 	sched   *influenced
-	goal    time.Duration // the final sum of completion times of the current course
-	before  sim.Sim       // the state at the decision point, before the candidate decided
+	meter   *objectives.Meter // of the live simulation
+	branch  objectives.Meter  // of the fork
+	goal    float64           // the final cost of the current course
+	before  sim.Sim           // the state at the decision point, before the candidate decided
 	fork    sim.Sim
 	moves   []move
 	own     proposed // the policy's own operations, given to the board as a scheduler
@@ -45,7 +49,7 @@ type decider struct {
 // candidates at a decision point.
 func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget, times int, pass string) (*course, error) {
 	d := &decider{
-		finder: f, base: c, until: slices.Clone(c.influence.until), goal: from.sum,
+		finder: f, base: c, until: slices.Clone(c.influence.until), goal: from.cost,
 		draw: rng.Stream(f.opts.Seed, "headroom", "decide", pass), extra: rng.Stream(f.opts.Seed, "headroom", "wider", pass),
 	}
 	var err error
@@ -68,23 +72,23 @@ func (f *finder) decide(ctx context.Context, c *candidate, from *course, budget,
 	if err := d.run(ctx, float64(f.played+budget)); err != nil {
 		return nil, err
 	}
-	s, err := f.start.New()
+	s, meter, err := f.episode(truth(f.start.Jobs, false))
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Run(ctx, &script{moves: d.moves}, 0); err != nil {
 		return nil, fmt.Errorf("replay what was found: %w", err)
 	}
-	got, err := f.course(s.Log())
-	if err == nil && got.sum != d.goal {
-		err = fmt.Errorf("a fork promised completion times of %v in all, the replay has %v", d.goal, got.sum)
+	got, err := f.course(s, meter)
+	if err == nil && math.Abs(got.cost-d.goal) > 1e-9*max(d.goal, 1) {
+		err = fmt.Errorf("a fork promised a cost of %v, the replay has %v", d.goal, got.cost)
 	}
 	return got, err
 }
 
 func (d *decider) scheduler() (*influenced, error) {
 	inner, err := d.base.new()
-	return &influenced{inner: inner, until: d.until, warm: d.warm}, err
+	return &influenced{inner: inner, until: d.until}, err
 }
 
 // appraise sets the worth of decisions about each job: half of the total in proportion to the jobs' losses, half equally.
@@ -92,7 +96,7 @@ func (d *decider) appraise(c *course) {
 	d.worth = make([]float64, len(d.start.Jobs))
 	sum := 0.0
 	for i := range c.rows {
-		loss := d.loss(&c.rows[i])
+		loss := d.loss(c, i)
 		d.worth[c.rows[i].Job] = loss
 		sum += loss
 	}
@@ -103,7 +107,7 @@ func (d *decider) appraise(c *course) {
 
 // survey plays the candidate once to add up the cost of examining all its decision points.
 func (d *decider) survey(ctx context.Context) error {
-	s, err := d.episode(d.base.influence)
+	s, _, err := d.episode(d.base.influence)
 	if err != nil {
 		return err
 	}
@@ -145,7 +149,7 @@ func (d *decider) value(s *cluster.View) (worth, share float64) {
 // run plays the episode and examines decision points. It stops examining when the total number of simulated episodes reaches
 // end, and then only plays on.
 func (d *decider) run(ctx context.Context, end float64) (err error) {
-	if d.live, err = d.episode(d.base.influence); err != nil {
+	if d.live, d.meter, err = d.episode(d.base.influence); err != nil {
 		return err
 	}
 	if d.sched, err = d.scheduler(); err != nil {
@@ -203,7 +207,7 @@ func (d *decider) improve(ctx context.Context, tx *cluster.Txn, share float64) (
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		sum, err := d.try(&all[i])
+		cost, err := d.try(&all[i])
 		d.spend(share)
 		if errors.Is(err, errUnfinished) {
 			continue
@@ -211,8 +215,8 @@ func (d *decider) improve(ctx context.Context, tx *cluster.Txn, share float64) (
 		if err != nil {
 			return false, err
 		}
-		if sum < goal {
-			goal, best = sum, &all[i]
+		if cost < goal*(1-1e-12) {
+			goal, best = cost, &all[i]
 		}
 	}
 	if best == nil {
@@ -221,9 +225,11 @@ func (d *decider) improve(ctx context.Context, tx *cluster.Txn, share float64) (
 	return true, d.take(best, goal)
 }
 
-// try plays an alternative to the end and returns the sum of completion times.
-func (d *decider) try(o *other) (time.Duration, error) {
+// try plays an alternative to the end and returns what the episode then costs.
+func (d *decider) try(o *other) (float64, error) {
 	d.before.Fork(&d.fork)
+	d.meter.CopyTo(&d.branch)
+	follow(&d.fork, &d.branch)
 	until, err := d.begin(&d.fork, o)
 	if err != nil {
 		return 0, err
@@ -232,14 +238,15 @@ func (d *decider) try(o *other) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	sched.until, sched.sum = until, d.sched.sum
+	sched.until = until
 	if err := d.fork.Continue(sched, d.opts.Seed, nil); err != nil {
 		return 0, err
 	}
 	if !d.fork.Outcome().Terminated {
 		return 0, errUnfinished
 	}
-	return sched.sum, nil
+	d.branch.Catch(&d.fork.State().View)
+	return d.branch.Total(), nil
 }
 
 // begin applies an alternative: it does its operations, or returns the holds with the alternative's hold added.
@@ -258,21 +265,21 @@ func (d *decider) begin(s *sim.Sim, o *other) ([]time.Duration, error) {
 }
 
 // take adopts an alternative: it continues the episode in a fork in which the alternative was done.
-func (d *decider) take(o *other, goal time.Duration) error {
-	next := &sim.Sim{}
+func (d *decider) take(o *other, goal float64) error {
+	next, meter := &sim.Sim{}, &objectives.Meter{}
 	d.before.Fork(next)
+	d.meter.CopyTo(meter)
+	follow(next, meter)
 	until, err := d.begin(next, o)
 	if err != nil {
 		return err
 	}
-	sum := d.sched.sum
 	d.until = until
 	sched, err := d.scheduler()
 	if err != nil {
 		return err
 	}
-	sched.sum = sum
-	d.live, d.sched, d.goal = next, sched, goal
+	d.live, d.meter, d.sched, d.goal = next, meter, sched, goal
 	d.taken++
 	if err := sched.Reset(d.opts.Seed); err != nil {
 		return err

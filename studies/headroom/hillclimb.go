@@ -6,12 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
-
-	"github.com/clustergym/clustergym/eval"
 )
 
 // climb is a stochastic hill climb over the false information that a scheduler gets: estimates, which change its order of jobs,
-// and holds. It keeps a change if the sum of completion times does not rise. It changes jobs that wait long most often.
+// and holds. It keeps a change if the cost does not rise. It changes jobs that cost much most often.
 func (f *finder) climb(ctx context.Context, best base, budget int, draw *rand.Rand) (base, error) {
 	weights := f.weigh(best.course)
 	for end := f.played + budget; f.played < end; {
@@ -31,10 +29,10 @@ func (f *finder) climb(ctx context.Context, best base, budget int, draw *rand.Ra
 			return base{}, err
 		}
 		f.step()
-		if got.sum < best.sum {
+		if got.cost < best.cost {
 			weights = f.weigh(got)
 		}
-		if got.sum <= best.sum {
+		if got.cost <= best.cost {
 			best.candidate, best.course = &next, got
 		}
 	}
@@ -46,15 +44,19 @@ func (f *finder) weigh(c *course) []float64 {
 	sums := make([]float64, len(c.rows))
 	total := 0.0
 	for i := range c.rows {
-		total += f.loss(&c.rows[i]) + 0.1
+		total += f.loss(c, i) + 0.1
 		sums[i] = total
 	}
 	return sums
 }
 
-// loss grows with the time that a job took beyond its lower bound.
-func (f *finder) loss(r *eval.Row) float64 {
-	return math.Sqrt(max(r.JCT().Seconds()-f.least[r.Job], 0))
+// loss grows with the time that the i-th job took beyond its lower bound or, by an objective, with its part of the cost.
+func (f *finder) loss(c *course, i int) float64 {
+	r := &c.rows[i]
+	if f.opts.Objective == nil {
+		return math.Sqrt(max(r.JCT().Seconds()-f.least[r.Job], 0))
+	}
+	return math.Sqrt(max(c.paid[r.Job], 0) / max(c.cost, 1e-9) * float64(len(c.rows)))
 }
 
 // pick draws a job by cumulative weights.

@@ -40,22 +40,19 @@ func (w *influence) jobs(real []trace.Job) []trace.Job {
 	return told
 }
 
-// influenced wraps a scheduler. It withholds the arrivals of jobs as an influence says, and adds up the completion times of the
-// jobs that finish.
+// influenced wraps a scheduler. It withholds the arrivals of jobs as an influence says.
 type influenced struct {
 	inner   cluster.Scheduler
 	until   []time.Duration
-	warm    int
 	waiting []cluster.JobID // jobs that the scheduler has not been told of
 	events  []cluster.Event
 	asked   time.Duration // the wake-up that the inner scheduler requested; 0 for none
-	sum     time.Duration // of completion times of all jobs except warm ones
 }
 
 // Name implements cluster.Scheduler.
 func (w *influenced) Name() string { return w.inner.Name() }
 
-// Reset implements cluster.Scheduler. It keeps the sum.
+// Reset implements cluster.Scheduler.
 func (w *influenced) Reset(seed uint64) error {
 	w.waiting, w.asked = w.waiting[:0], 0
 	return w.inner.Reset(seed)
@@ -66,9 +63,6 @@ func (w *influenced) Schedule(tx *cluster.Txn) error {
 	s, now := tx.View(), tx.Now()
 	w.events = w.events[:0]
 	for _, e := range tx.Events() {
-		if e.Kind == cluster.Finished && int(e.Job) >= w.warm {
-			w.sum += now - s.Spec(e.Job).Submit
-		}
 		if (e.Kind == cluster.Arrived || e.Kind == cluster.Interrupted) && w.until[e.Job] > now {
 			w.waiting = append(w.waiting, e.Job)
 			continue

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/policy"
@@ -45,13 +46,15 @@ type Rival struct {
 
 // Plan describes what to measure.
 type Plan struct {
-	Suite   eval.Suite
-	Rivals  []Rival
-	Effort  int             // the search's budget of episodes in each window: see searchOptions
-	Wider   int             // a second search draws from this many times as many candidates: see searchOptions
-	Hidden  baselines.Truth // what the scenario hides: one rival is also played as if it were told
-	Overlap bool            // as in eval.Plan, for the rivals
-	Workers int             // how many windows or episodes run at a time; 0: GOMAXPROCS
+	Suite  eval.Suite
+	Rivals []Rival
+	// Objective is what policies and searches are measured by; nil is the mean JCT, the only one about which bounds are known.
+	Objective *objectives.Objective
+	Effort    int             // the search's budget of episodes in each window: see searchOptions
+	Wider     int             // a second search draws from this many times as many candidates: see searchOptions
+	Hidden    baselines.Truth // what the scenario hides: one rival is also played as if it were told
+	Overlap   bool            // as in eval.Plan, for the rivals
+	Workers   int             // how many windows or episodes run at a time; 0: GOMAXPROCS
 	// Progress, if not nil, is called from time to time with the number of episodes simulated, one call at a time.
 	Progress func(done, of int)
 	// Fitting, if not nil, is called from time to time while rivals are fitted on the training split, and at the end, with the
@@ -79,12 +82,19 @@ func casesOf(s *eval.Suite) (all []caseOf) {
 // fails or does not finish every job in some window, and adds a note. The report depends only on the plan's suite, rivals, effort
 // and width.
 func Measure(ctx context.Context, p Plan) (*Report, error) {
+	p.Suite.Objective = p.Objective // index decides by it
 	if err := p.fit(ctx); err != nil {
 		return nil, fmt.Errorf("measure: %w", err)
 	}
-	m := &measuring{plan: &p, cases: casesOf(&p.Suite)}
+	m := &measuring{plan: &p, cases: casesOf(&p.Suite), objective: p.Objective}
 	r := &Report{
 		Scenario: p.Suite.Scenario, Split: p.Suite.Split, Windows: len(p.Suite.Windows), Seeds: len(p.Suite.Seeds), Effort: p.Effort,
+		By: "mean JCT", Unit: "s", key: "mean_jct_s", bounded: p.Objective == nil,
+	}
+	if r.bounded {
+		m.objective = objectives.Usual()
+	} else {
+		r.By, r.Unit, r.key = m.objective.Name, m.objective.Unit, eval.CostKey(m.objective.Name)
 	}
 	if p.Wider > 1 {
 		r.Wider = &More{Times: p.Wider, Candidates: items}
@@ -123,8 +133,9 @@ func (p *Plan) fit(ctx context.Context) error {
 
 // measuring is the state of one Measure.
 type measuring struct {
-	plan  *Plan
-	cases []caseOf
+	plan      *Plan
+	cases     []caseOf
+	objective *objectives.Objective
 
 	mu   sync.Mutex
 	done []int // episodes, by case
@@ -163,7 +174,7 @@ func (m *measuring) tell(i, done int) {
 func (m *measuring) rivals(ctx context.Context, r *Report) ([]eval.Result, error) {
 	run := eval.Plan{
 		Suites: []eval.Suite{m.plan.Suite}, Workers: m.plan.Workers, Keep: func(eval.Case) bool { return false },
-		Overlap: m.plan.Overlap,
+		Overlap: m.plan.Overlap, Objectives: []*objectives.Objective{m.objective},
 	}
 	for _, p := range m.plan.Rivals {
 		run.Policies = append(run.Policies, p.Policy)
@@ -215,7 +226,7 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals, told []eval.
 	for range min(workers, len(m.cases)) {
 		group.Go(func() {
 			for i := range queue {
-				out[i], errs[i] = m.window(ctx, i, &r.Cases[i], rivals, told)
+				out[i], errs[i] = m.window(ctx, r, i, rivals, told)
 			}
 		})
 	}
@@ -234,15 +245,17 @@ func (m *measuring) windows(ctx context.Context, r *Report, rivals, told []eval.
 }
 
 // window computes the bounds of a window under a seed, searches it, and compares what it finds with the rivals.
-func (m *measuring) window(ctx context.Context, i int, w *Window, rivals, told []eval.Result) (out []eval.Result, err error) {
-	c, suite := m.cases[i], &m.plan.Suite
+func (m *measuring) window(ctx context.Context, r *Report, i int, rivals, told []eval.Result) (out []eval.Result, err error) {
+	c, suite, w := m.cases[i], &m.plan.Suite, &r.Cases[i]
 	start, err := suite.Windows[c.window].Episode(c.seed)
 	if err != nil {
 		return nil, err
 	}
-	bounds, err := newBounds(&start)
-	if err != nil {
-		return nil, err
+	bounds := &Bounds{}
+	if r.bounded {
+		if bounds, err = newBounds(&start); err != nil {
+			return nil, err
+		}
 	}
 	found, err := m.search(ctx, i, &start)
 	if err != nil {
@@ -252,7 +265,7 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals, told [
 	which := eval.Case{Scenario: suite.Scenario, Split: suite.Split, Window: w.Window, Seed: c.seed}
 	best := func(best *eval.Result, of []eval.Result) *eval.Result {
 		for k := range of {
-			if x := &of[k]; x.Window == which.Window && x.Seed == which.Seed && (best == nil || x.SumJCT < best.SumJCT) {
+			if x := &of[k]; x.Window == which.Window && x.Seed == which.Seed && (best == nil || x.Costs[0].Total < best.Costs[0].Total) {
 				best = x
 			}
 		}
@@ -260,23 +273,24 @@ func (m *measuring) window(ctx context.Context, i int, w *Window, rivals, told [
 	}
 	first := best(nil, rivals)
 	known := best(first, told)
-	add := func(g Group, metrics eval.Metrics) {
-		out = append(out, eval.Result{Case: which, Metrics: metrics})
+	add := func(g Group, metrics eval.Metrics, cost float64) {
+		costs := []eval.Cost{{Objective: m.objective.Name, Unit: m.objective.Unit, Total: cost}}
+		out = append(out, eval.Result{Case: which, Metrics: metrics, Costs: costs})
 		out[len(out)-1].Policy = string(g)
 	}
-	achieved := func(g Group, metrics eval.Metrics) (byRival string) {
-		if known.SumJCT < metrics.SumJCT { // a rival the search did not begin with was better: then its value is the achieved one
-			metrics, byRival = known.Metrics, known.Policy
+	achieved := func(g Group, metrics eval.Metrics, cost float64) (byRival string) {
+		if total := known.Costs[0].Total; total < cost { // a rival the search did not begin with was better: its value is achieved, too
+			metrics, cost, byRival = known.Metrics, total, known.Policy
 		}
-		add(g, metrics)
+		add(g, metrics, cost)
 		return byRival
 	}
-	add(hindsight, first.Metrics)
-	w.ByRival = achieved(clairvoyant, found.Metrics)
+	add(hindsight, first.Metrics, first.Costs[0].Total)
+	w.ByRival = achieved(clairvoyant, found.Metrics, found.Cost)
 	if found.Wider != nil {
-		achieved(wide, found.Wider.Metrics)
+		achieved(wide, found.Wider.Metrics, found.Wider.Cost)
 	}
-	add(bound, eval.Metrics{Jobs: found.Metrics.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan})
+	add(bound, eval.Metrics{Jobs: found.Metrics.Jobs, MeanJCT: bounds.MeanJCT, Makespan: bounds.Makespan}, 0)
 	m.tell(i, m.plan.searched())
 	return out, nil
 }
@@ -291,5 +305,6 @@ func (m *measuring) search(ctx context.Context, i int, start *sim.Episode) (*Fou
 	}
 	return search(ctx, start, bases, searchOptions{
 		Effort: m.plan.Effort, Wider: m.plan.Wider, Seed: m.cases[i].seed, Step: func(n int) { m.tell(i, n) },
+		Objective: m.plan.Objective,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 )
@@ -21,17 +22,18 @@ type candidate struct {
 
 // course is an episode that was played to its end.
 type course struct {
-	sum  time.Duration // sum of completion times
-	rows []eval.Row    // all jobs except warm ones
+	cost float64    // by the objective
+	rows []eval.Row // all jobs except warm ones
+	paid []float64  // by job, what it costs
 	log  *sim.Log
 }
 
-// errUnfinished reports a truncated episode, whose completion times cannot be compared.
+// errUnfinished reports a truncated episode, whose cost cannot be compared.
 var errUnfinished = errors.New("not every job finished")
 
 // play plays a candidate from the beginning. The scheduler sees the influence; the simulator uses the true values.
 func (f *finder) play(ctx context.Context, c *candidate) (*course, error) {
-	s, err := f.episode(c.influence)
+	s, meter, err := f.episode(c.influence)
 	if err != nil {
 		return nil, err
 	}
@@ -39,26 +41,42 @@ func (f *finder) play(ctx context.Context, c *candidate) (*course, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Run(ctx, &influenced{inner: inner, until: c.influence.until, warm: f.warm}, f.opts.Seed); err != nil {
+	if err := s.Run(ctx, &influenced{inner: inner, until: c.influence.until}, f.opts.Seed); err != nil {
 		return nil, err
 	}
 	f.played++
-	return f.course(s.Log())
+	return f.course(s, meter)
 }
 
-func (f *finder) episode(w *influence) (*sim.Sim, error) {
+// episode returns the episode before its first decision, with jobs as the scheduler sees them, and the meter of what it costs.
+func (f *finder) episode(w *influence) (*sim.Sim, *objectives.Meter, error) {
 	e := *f.start
 	e.Jobs = w.jobs(e.Jobs)
-	return e.New()
+	s, err := e.New()
+	if err != nil {
+		return nil, nil, err
+	}
+	meter := f.start.Meter(f.objective, nil)
+	follow(s, meter)
+	return s, meter, nil
 }
 
-func (f *finder) course(log *sim.Log) (*course, error) {
+// follow charges a meter for what happens in a simulation from now on.
+func follow(s *sim.Sim, meter *objectives.Meter) {
+	v := &s.State().View
+	s.Watch(func(from, to time.Duration) { meter.Pass(v, from, to) })
+}
+
+// course returns what was played to its end.
+func (f *finder) course(s *sim.Sim, meter *objectives.Meter) (*course, error) {
+	log := s.Log()
 	if !log.Outcome.Terminated {
 		return nil, errUnfinished
 	}
-	out := &course{rows: eval.Rows(log), log: log}
-	for i := range out.rows {
-		out.sum += out.rows[i].JCT()
+	meter.Catch(&s.State().View)
+	out := &course{cost: meter.Total(), rows: eval.Rows(log), log: log, paid: make([]float64, len(log.Jobs))}
+	for id := range out.paid {
+		meter.Job(cluster.JobID(id), func(_ int, x float64) { out.paid[id] += x })
 	}
 	return out, nil
 }

@@ -15,6 +15,8 @@ type Report struct {
 	Windows  int      `json:"windows"`
 	Seeds    int      `json:"seeds"`
 	Effort   int      `json:"search_effort"`
+	By       string   `json:"by"` // "mean JCT", or the objective: what every other mean here is of
+	Unit     string   `json:"unit"`
 	Rows     []Row    `json:"rows"`
 	Rivals   []Tried  `json:"rivals"` // all rivals that were compared, in the plan's order
 	Notes    []string `json:"notes,omitempty"`
@@ -36,6 +38,9 @@ type Report struct {
 	Pays    Pays     `json:"learning_pays"`
 	Verdict string   `json:"verdict"`
 	Cases   []Window `json:"cases"`
+
+	key     string // of what is measured, among the metrics of a comparison
+	bounded bool   // whether bounds are known
 }
 
 // More compares two searches over decisions that begin with the same policy and simulate the same number of episodes.
@@ -50,7 +55,7 @@ type More struct {
 type Row struct {
 	Group    Group       `json:"group"`
 	Policy   string      `json:"policy,omitempty"`
-	MeanJCT  eval.Number `json:"mean_jct_s"`
+	MeanJCT  eval.Number `json:"mean_jct_s"` // or the mean cost of a window, by Report.By
 	Makespan eval.Number `json:"makespan_s"`
 	// The differences in percent from the best fixed-demand rival, and from the best same-menu rival, in the same window. A
 	// difference is absent in that rival's own row, or if there is no such rival.
@@ -63,7 +68,7 @@ type Row struct {
 type Tried struct {
 	Policy  string      `json:"policy"`
 	Group   Group       `json:"group"`
-	MeanJCT eval.Number `json:"mean_jct_s"`
+	MeanJCT eval.Number `json:"mean_jct_s"` // or its cost
 }
 
 // Window contains the results for one window and seed.
@@ -118,7 +123,7 @@ func (r *Report) compare(results []eval.Result) error {
 	means := map[string]eval.Number{}
 	for _, s := range all.Policies {
 		g := tried[s.Policy]
-		means[s.Policy] = metric(&s, "mean_jct_s").Mean
+		means[s.Policy] = metric(&s, r.key).Mean
 		if was, ok := best[g]; !ok || means[s.Policy] < means[was] {
 			best[g] = s.Policy
 		}
@@ -149,16 +154,16 @@ func (r *Report) compare(results []eval.Result) error {
 			row.Policy = ""
 		}
 		if c := against[best[Fixed]]; c != nil {
-			row.VsFixed, row.MakespanVsFixed = relative(c, p, "mean_jct_s"), relative(c, p, "makespan_s")
+			row.VsFixed, row.MakespanVsFixed = relative(c, p, r.key), relative(c, p, "makespan_s")
 		}
 		if c := against[best[Menu]]; c != nil {
-			row.VsMenu = relative(c, p, "mean_jct_s")
+			row.VsMenu = relative(c, p, r.key)
 		}
 		row.Makespan = metric(summary(&all, p), "makespan_s").Mean
 		r.Rows = append(r.Rows, row)
 	}
 	for _, g := range []Group{Fixed, Menu, Prior, LookAhead, ToldMore, hindsight, clairvoyant, wide, bound} {
-		if p, ok := best[g]; ok && g != ToldMore {
+		if p, ok := best[g]; ok && g != ToldMore && (g != bound || r.bounded) {
 			add(g, p)
 		}
 		for i := range r.Told {
@@ -175,7 +180,7 @@ func (r *Report) compare(results []eval.Result) error {
 		if err != nil {
 			return fmt.Errorf("measure: %w", err)
 		}
-		if d := relative(&c, string(wide), "mean_jct_s"); d != nil {
+		if d := relative(&c, string(wide), r.key); d != nil {
 			r.Wider.Difference = *d
 		}
 	}
@@ -198,17 +203,21 @@ func (r *Report) wait(all *eval.Comparison) {
 			calm = t
 		}
 	}
-	if calm != nil && calm.MeanJCT > 0 {
-		r.WaitUnder, r.WaitShare = calm.Policy, metric(summary(all, calm.Policy), "mean_queueing_s").Mean/calm.MeanJCT
+	if calm == nil {
+		return
+	}
+	s := summary(all, calm.Policy)
+	if jct := metric(s, "mean_jct_s").Mean; jct > 0 {
+		r.WaitUnder, r.WaitShare = calm.Policy, metric(s, "mean_queueing_s").Mean/jct
 	}
 }
 
 // judge computes the gains and writes the verdict.
 func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comparison) {
-	r.Ceiling = negative(relative(c, string(bound), "mean_jct_s"))
-	r.Searched = negative(relative(c, string(clairvoyant), "mean_jct_s"))
+	r.Ceiling = negative(relative(c, string(bound), r.key))
+	r.Searched = negative(relative(c, string(clairvoyant), r.key))
 	if vsFixed != nil && top != fixed {
-		gain, all := relative(vsFixed, top, "mean_jct_s"), relative(vsFixed, string(clairvoyant), "mean_jct_s")
+		gain, all := relative(vsFixed, top, r.key), relative(vsFixed, string(clairvoyant), r.key)
 		if gain != nil && all != nil && all.Mean < -0.01 {
 			share := 100 * gain.Mean / all.Mean
 			r.Collected = &share
@@ -218,6 +227,10 @@ func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comp
 	}
 	r.Verdict = fmt.Sprintf("No policy can have a mean JCT more than %s below that of %s here; the clairvoyant search found %s.",
 		percent(r.Ceiling.Mean), top, percent(r.Searched.Mean))
+	if !r.bounded { // no cost is below 0
+		r.Ceiling = eval.Difference{Mean: 100, Lo: 100, Hi: 100}
+		r.Verdict = fmt.Sprintf("By %s the clairvoyant search found %s beyond %s; no bound is known.", r.By, percent(r.Searched.Mean), top)
+	}
 	r.Pays = pays(r.Ceiling, r.Searched)
 	r.Verdict += " " + r.Pays.words()
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/rng"
@@ -19,6 +19,8 @@ import (
 type searchOptions struct {
 	Effort int    // about how many episodes to simulate, beyond one for each policy that it begins with
 	Seed   uint64 // seeds the search and the schedulers that draw random numbers
+	// Objective is what the search lowers; nil is the sum of completion times.
+	Objective *objectives.Objective
 	// Wider makes a second search over decisions draw from this many times as many candidates; 1 or less means no second search.
 	// It begins where the first search over decisions began and plays as many episodes, so it adds half of Effort.
 	Wider int
@@ -29,25 +31,25 @@ type searchOptions struct {
 // Found is what a search with knowledge of the future achieved on one episode. No deployable policy has that knowledge. Found is
 // an achieved value, not a bound: more effort may find a better one.
 type Found struct {
-	Base      string        `json:"base"`            // the policy that it began with
-	Informed  bool          `json:"informed"`        // whether that policy saw true run times instead of the scenario's estimates
-	BaseSum   time.Duration `json:"base_sum_jct_ns"` // the sum of its completion times, without warm jobs
-	OrderSum  time.Duration `json:"told_sum_jct_ns"` // after the search over estimates and holds; never more than BaseSum
-	Sum       time.Duration `json:"sum_jct_ns"`      // after the search over decisions; never more than OrderSum
-	Decisions int           `json:"decisions"`       // number of decisions that differ from the policy's
-	Played    int           `json:"episodes"`        // number of episodes simulated
-	Metrics   eval.Metrics  `json:"metrics"`
-	Wider     *Wider        `json:"wider,omitempty"` // absent if searchOptions.Wider is 1 or less
+	Base      string       `json:"base"`      // the policy that it began with
+	Informed  bool         `json:"informed"`  // whether that policy saw true run times instead of the scenario's estimates
+	BaseCost  float64      `json:"base_cost"` // by the objective; job-hours of completion times without one
+	OrderCost float64      `json:"told_cost"` // after the search over estimates and holds; never more than BaseCost
+	Cost      float64      `json:"cost"`      // after the search over decisions; never more than OrderCost
+	Decisions int          `json:"decisions"` // number of decisions that differ from the policy's
+	Played    int          `json:"episodes"`  // number of episodes simulated
+	Metrics   eval.Metrics `json:"metrics"`
+	Wider     *Wider       `json:"wider,omitempty"` // absent if searchOptions.Wider is 1 or less
 }
 
 // Wider is what a search over decisions achieved with more candidates and the same number of episodes. If the longer lists
 // contain nothing beyond the usual ones, it is the same search.
 type Wider struct {
-	Times     int           `json:"times"` // how many times as many candidates
-	Sum       time.Duration `json:"sum_jct_ns"`
-	Decisions int           `json:"decisions"`
-	Played    int           `json:"episodes"` // including those of the search over estimates and holds
-	Metrics   eval.Metrics  `json:"metrics"`
+	Times     int          `json:"times"` // how many times as many candidates
+	Cost      float64      `json:"cost"`
+	Decisions int          `json:"decisions"`
+	Played    int          `json:"episodes"` // including those of the search over estimates and holds
+	Metrics   eval.Metrics `json:"metrics"`
 }
 
 // errNoBase reports that none of the policies finishes every job of an episode.
@@ -58,15 +60,15 @@ const passes = 2
 
 // finder is the state of one search.
 type finder struct {
-	start  *sim.Episode
-	opts   searchOptions
-	warm   int
-	least  []float64 // lower bound on each job's time in seconds; 0 if none is known
-	played int
-	spent  float64 // fraction of an episode that forks have simulated and played does not count yet
-	taken  int
-	before int             // episodes that the usual search over decisions simulated, while the wider search runs
-	rivals []policy.Policy // policies whose proposals are candidates, best first
+	start     *sim.Episode
+	opts      searchOptions
+	objective *objectives.Objective
+	least     []float64 // lower bound on each job's time in seconds; 0 if none is known
+	played    int
+	spent     float64 // fraction of an episode that forks have simulated and played does not count yet
+	taken     int
+	before    int             // episodes that the usual search over decisions simulated, while the wider search runs
+	rivals    []policy.Policy // policies whose proposals are candidates, best first
 }
 
 // step reports the number of episodes simulated so far.
@@ -93,13 +95,16 @@ func (f *finder) spend(share float64) {
 //     Sim.Continue, and adopts one if the episode then ends better. An alternative is a candidate from a wide list, or a hold of
 //     a job until a time in the future, which no candidate generator can know.
 //
-// Every step adopts only what lowers the final sum, so the result is never worse than the best policy. The same episode, policies
+// Every step adopts only what lowers the final cost, so the result is never worse than the best policy. The same episode, policies
 // and options give the same result.
 func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts searchOptions) (*Found, error) {
 	if opts.Effort < 0 {
 		return nil, fmt.Errorf("search with an effort of %d, want 0 or more", opts.Effort)
 	}
-	f := &finder{start: e, opts: opts, warm: e.Config.Warm}
+	f := &finder{start: e, opts: opts, objective: opts.Objective}
+	if f.objective == nil {
+		f.objective = objectives.Usual()
+	}
 	f.least = leasts(e)
 	bases, err := f.bases(ctx, policies)
 	if err != nil {
@@ -110,12 +115,12 @@ func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts 
 	if len(first.rows) == 0 {
 		f.opts.Effort = 0
 	}
-	out := &Found{Base: first.name, Informed: first.informed, BaseSum: first.sum}
+	out := &Found{Base: first.name, Informed: first.informed, BaseCost: first.cost}
 	first, err = f.orders(ctx, bases)
 	if err != nil {
 		return nil, err
 	}
-	out.OrderSum = first.sum
+	out.OrderCost = first.cost
 	for _, b := range bases { // the others may be able to play only with, or only without, true run times
 		if b.informed == first.informed && b.name != first.name {
 			f.rivals = append(f.rivals, policy.Policy{Name: b.name, New: b.new})
@@ -126,13 +131,13 @@ func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts 
 	if err != nil {
 		return nil, err
 	}
-	out.Sum, out.Decisions, out.Played, out.Metrics = best.sum, decisions, f.played, eval.Measure(best.log)
+	out.Cost, out.Decisions, out.Played, out.Metrics = best.cost, decisions, f.played, eval.Measure(best.log)
 	if opts.Wider > 1 {
 		f.before, f.played, f.spent = f.played-ordered, ordered, spent
 		if best, decisions, err = f.decisions(ctx, first, opts.Wider); err != nil {
 			return nil, err
 		}
-		out.Wider = &Wider{opts.Wider, best.sum, decisions, f.played, eval.Measure(best.log)}
+		out.Wider = &Wider{opts.Wider, best.cost, decisions, f.played, eval.Measure(best.log)}
 	}
 	return out, nil
 }
@@ -155,7 +160,7 @@ func (f *finder) decisions(ctx context.Context, first base, times int) (best *co
 		if err != nil {
 			return nil, 0, err
 		}
-		if got.sum < best.sum {
+		if got.cost < best.cost {
 			best, decisions = got, f.taken
 		}
 	}
@@ -209,7 +214,7 @@ func (f *finder) bases(ctx context.Context, policies []policy.Policy) ([]base, e
 	if len(all) == 0 {
 		return nil, fmt.Errorf("search: %w: %w", errNoBase, failed)
 	}
-	slices.SortStableFunc(all, func(a, b base) int { return cmp.Compare(a.sum, b.sum) })
+	slices.SortStableFunc(all, func(a, b base) int { return cmp.Compare(a.cost, b.cost) })
 	return all, nil
 }
 
@@ -224,5 +229,5 @@ func (f *finder) orders(ctx context.Context, bases []base) (base, error) {
 			return base{}, err
 		}
 	}
-	return f.climb(ctx, slices.MinFunc(some, func(a, b base) int { return cmp.Compare(a.sum, b.sum) }), f.opts.Effort/4, draw)
+	return f.climb(ctx, slices.MinFunc(some, func(a, b base) int { return cmp.Compare(a.cost, b.cost) }), f.opts.Effort/4, draw)
 }

@@ -17,7 +17,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s: %s x %s, search effort %d\n\n", r.Scenario, r.Split, phrase.Count(r.Windows, "window"),
 		phrase.Count(r.Seeds, "seed"), r.Effort)
-	rows := [][]string{{"", "policy", "mean JCT s", "vs fixed %", "", "vs menu %", "", "makespan s", "vs fixed %", ""}}
+	rows := [][]string{{"", "policy", r.By + " " + r.Unit, "vs fixed %", "", "vs menu %", "", "makespan s", "vs fixed %", ""}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		line := []string{string(row.Group), row.name(), seconds(row.MeanJCT)}
@@ -27,7 +27,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		rows = append(rows, append(line, difference(row.MakespanVsFixed)...))
 	}
 	table.Text(&b, 2, rows)
-	fmt.Fprintf(&b, "\n[%g %% interval] over windows. A group's best is the one with the lowest mean JCT here.\n", 100*eval.Level)
+	fmt.Fprintf(&b, "\n[%g %% interval] over windows. A group's best is the one with the lowest %s here.\n", 100*eval.Level, r.By)
 	for _, g := range deployable {
 		if text := r.others(g); text != "" {
 			fmt.Fprintf(&b, "%s: %s\n", g, text)
@@ -44,8 +44,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	b.WriteString(r.worths())
 	if m := r.Wider; m != nil {
-		fmt.Fprintf(&b, "Drawing from %d times as many candidates as %d, the search ends with a mean JCT that differs by %.2f %%",
-			m.Times, m.Candidates, m.Difference.Mean)
+		fmt.Fprintf(&b, "Drawing from %d times as many candidates as %d, the search ends with a %s that differs by %.2f %%",
+			m.Times, m.Candidates, r.By, m.Difference.Mean)
 		if d := m.Difference; !math.IsInf(float64(d.Lo), 0) {
 			fmt.Fprintf(&b, " [%.2f, %.2f]", d.Lo, d.Hi)
 		}

@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Worth is what the best rival would gain if it were told something that the scenario hides. The rival is the best one by mean
-// JCT among those with fixed demand and with the menu.
+// Worth is what the best rival would gain if it were told something that the scenario hides. The rival is the best one by what is
+// measured among those with fixed demand and with the menu.
 type Worth struct {
 	Of     string      `json:"of"` // "run times", "speeds" or "both"
 	Rival  string      `json:"rival"`
-	Policy string      `json:"policy"` // the same rival that is told
-	Mean   eval.Number `json:"mean_jct_s"`
-	// Difference is the mean JCT of Policy relative to that of Rival, in percent.
+	Policy string      `json:"policy"`     // the same rival that is told
+	Mean   eval.Number `json:"mean_jct_s"` // or its cost
+	// Difference is the mean JCT of Policy, or its cost, relative to that of Rival, in percent.
 	Difference *eval.Difference `json:"mean_jct_vs_rival_pct,omitempty"`
 	// Share is the gain in percent of that of Policy with both; absent unless that one gains something.
 	Share *eval.Number `json:"share_of_both_pct,omitempty"`
@@ -32,7 +33,7 @@ func (m *measuring) told(ctx context.Context, r *Report, rivals []eval.Result) (
 	}
 	run := eval.Plan{
 		Suites: []eval.Suite{m.plan.Suite}, Workers: m.plan.Workers, Keep: func(eval.Case) bool { return false },
-		Overlap: m.plan.Overlap,
+		Overlap: m.plan.Overlap, Objectives: []*objectives.Objective{m.objective},
 	}
 	for _, piece := range []struct {
 		name string
@@ -93,7 +94,7 @@ func toldMore(s baselines.Spec, t baselines.Truth) baselines.Spec {
 func (m *measuring) best(results []eval.Result) (best *Rival) {
 	sums := map[string]float64{}
 	for i := range results {
-		sums[results[i].Policy] += float64(results[i].MeanJCT)
+		sums[results[i].Policy] += results[i].Costs[0].Total
 	}
 	for i := range m.plan.Rivals {
 		p := &m.plan.Rivals[i]
@@ -120,7 +121,7 @@ func (r *Report) worth(results []eval.Result) error {
 	}
 	for i := range r.Told {
 		w := &r.Told[i]
-		w.Mean, w.Difference = metric(summary(&c, w.Policy), "mean_jct_s").Mean, relative(&c, w.Policy, "mean_jct_s")
+		w.Mean, w.Difference = metric(summary(&c, w.Policy), r.key).Mean, relative(&c, w.Policy, r.key)
 	}
 	if both := r.Told[len(r.Told)-1].Difference; len(r.Told) > 1 && both != nil && both.Mean < -0.01 {
 		for i := range r.Told[:len(r.Told)-1] {
@@ -148,6 +149,6 @@ func (r *Report) worths() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("If %s were told what the scenario hides, its mean JCT would differ by (%%): %s.\n", r.Told[0].Rival,
+	return fmt.Sprintf("If %s were told what the scenario hides, its %s would differ by (%%): %s.\n", r.Told[0].Rival, r.By,
 		strings.Join(parts, ", "))
 }
