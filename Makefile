@@ -129,7 +129,7 @@ site: ## build the documentation as a site in bin/site, and fail on a broken lin
 site-check: ## look at the site in Chromium: no request, no page too wide, contrast, labels, keyboard, search
 	scripts/site.sh check
 results: build studies ## play the tables that need no training, and write them to README.md, docs and studies
-	$(STUDIES) experiment run policies told learned bench
+	$(STUDIES) experiment run policies told learned bench-v2
 results-check: build studies ## fail if the tables of README.md and docs/policies.md are not what their commands print
 	$(STUDIES) experiment check policies
 

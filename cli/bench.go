@@ -32,11 +32,11 @@ type benchOptions struct {
 func newBenchCmd(a *app) *cobra.Command {
 	return newCommand(a, &benchOptions{}, &cobra.Command{
 		Use:   "bench [FILE...]",
-		Short: "Play the benchmark: twelve fixed tasks, and a ranking of policies over all of them",
+		Short: "Play the benchmark: fixed tasks, and a ranking of policies over all of them",
 		Long: cmdline.Long(`
-Plays policies on the tasks of the benchmark and prints a ranking. A task is a built-in scenario with fixed test windows and a
-fixed seed. Without flags the command plays all standard policies on all tasks. docs/bench.md has the rules: what may be tuned on
-what, and what must be said of a policy.
+Plays policies on the tasks of the benchmark and prints a ranking. A task is an objective on a built-in scenario, with fixed
+test windows and a fixed seed. Without flags the command plays all standard policies on all tasks. docs/bench.md has the rules:
+what may be tuned on what, and what must be said of a policy.
 
 Some tasks tell policies run times and speeds, others tell neither. --policy P plays P on all of them, --untold Q plays Q in its
 place where nothing is told, such as the same policy with +know. Policies are those of eval; one that was trained on jobs of a
@@ -51,8 +51,8 @@ the later file's name stands behind the policy's. Policies that did not play all
 			cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismatch),
 		Example: `  clustergym bench
   clustergym bench --policy mine=runs/mine --untold mine=runs/mine-untold
-  clustergym bench --task embedded-small-v1 --policy srsf:place=compact --out runs/one
-  clustergym bench docs/bench-v1.json runs/bench/results.json`,
+  clustergym bench --task small-first@embedded-small-v1 --policy srsf:place=compact --out runs/one
+  clustergym bench docs/bench-v2.json runs/bench/results.json`,
 		Args: cobra.ArbitraryArgs,
 	}, runBench)
 }
@@ -176,16 +176,15 @@ func listBench(a *app, markdown bool) (err error) {
 		return err
 	}
 	quote := map[bool]string{true: "`"}[markdown]
-	tasks := [][]string{{"", "task", "windows", "told", "restart", "speeds depend on", "files"}}
+	tasks := [][]string{{"", "task", "scenario", "windows", "told", "restart", "files"}}
 	for i, t := range bench.Tasks() {
 		f, err := t.Facts()
 		if err != nil {
 			return err
 		}
 		out.Tasks = append(out.Tasks, f)
-		tasks = append(tasks, []string{strconv.Itoa(i + 1), quote + f.Task + quote, strconv.Itoa(f.Windows),
-			map[bool]string{true: "all", false: "nothing"}[f.Told], f.Restart, quote + f.Physics + quote,
-			strings.Join(strings.Fields(f.Files), " ")})
+		tasks = append(tasks, []string{strconv.Itoa(i + 1), quote + f.Task + quote, quote + f.Scenario + quote, strconv.Itoa(f.Windows),
+			map[bool]string{true: "all", false: "nothing"}[f.Told], f.Restart, strings.Join(strings.Fields(f.Files), " ")})
 	}
 	policies := [][]string{{"policy", "plays where all is told", "plays where nothing is told"}}
 	for _, e := range out.Policies {

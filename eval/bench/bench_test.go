@@ -34,6 +34,12 @@ func load(name string) (*policy.Policy, error) {
 	return (&policy.Finder{Table: all.Table(), Fits: true}).Load(name)
 }
 
+// Tasks that need no data: one that tells all, and one that tells nothing.
+const (
+	told   = "small-first@embedded-small-v1"
+	untold = "small-first@turns-small-untold-v1"
+)
+
 var program = bench.Program{Version: "1", Build: "b", Revision: "r", Go: "go"}
 
 func entry(name string) bench.Entry { return bench.Entry{Name: name, Told: name, Untold: name} }
@@ -65,8 +71,8 @@ func text(t testing.TB, f *bench.File) string {
 	return b.String()
 }
 
-// TestTasksAreFrozen plays the reference on the first windows of every task and compares digests of scenarios and completion
-// times with those of the first release. A change here makes all published results worthless: it needs another version of the
+// TestTasksAreFrozen plays the reference on the first windows of every task and compares digests of scenarios and costs
+// with those of the first release. A change here makes all published results worthless: it needs another version of the
 // suite.
 func TestTasksAreFrozen(t *testing.T) {
 	const path = "testdata/" + bench.Suite + ".json"
@@ -82,14 +88,14 @@ func TestTasksAreFrozen(t *testing.T) {
 		if facts, err := task.Facts(); err != nil || facts.Files != "" {
 			t.Setenv(scenario.SharedVariable, sharedtest.Dir(t)) // skips the test from the first task on a trace on
 		}
-		o := open(t, task.Scenario)[0]
+		o := open(t, task.Name())[0]
 		f := play(t, t.TempDir(), []*bench.Opened{o}, entry(bench.Reference))
 		c := f.Rows[0].Cells[0]
-		got := fmt.Sprintf("scenario %s, mean JCT %v s", c.Scenario, c.JCT)
+		got := fmt.Sprintf("scenario %s, cost %v", c.Scenario, c.Cost)
 		if *update {
-			golden[o.Scenario] = got
-		} else if golden[o.Scenario] != got {
-			t.Errorf("%s:\n%s, want\n%s", o.Scenario, got, golden[o.Scenario])
+			golden[o.Name()] = got
+		} else if golden[o.Name()] != got {
+			t.Errorf("%s:\n%s, want\n%s", o.Name(), got, golden[o.Name()])
 		}
 	}
 	if *update {
@@ -101,8 +107,8 @@ func TestTasksAreFrozen(t *testing.T) {
 	}
 }
 
-// TestTasksCoverTheField checks that there are twelve tasks, some without data, told and untold, with cheap, dear and forbidden
-// restarts, and that the seven on traces say which file they need.
+// TestTasksCoverTheField checks that there are twelve tasks with several objectives, some without data, told and untold, with cheap,
+// dear and forbidden restarts, and that the seven on traces say which file they need.
 func TestTasksCoverTheField(t *testing.T) {
 	count := map[string]int{}
 	for _, task := range bench.Tasks() {
@@ -110,10 +116,11 @@ func TestTasksCoverTheField(t *testing.T) {
 		count["told "+fmt.Sprint(f.Told)]++
 		count["restart "+f.Restart]++
 		count["data "+fmt.Sprint(f.Files != "")]++
+		count[f.Objective]++
 	}
 	want := map[string]int{
-		"told true": 5, "told false": 7, "restart 1m": 5, "restart 1m3s": 1, "restart 30m": 5, "restart forbidden": 1,
-		"data true": 7, "data false": 5,
+		"told true": 9, "told false": 3, "restart 1m": 7, "restart 30m": 4, "restart forbidden": 1, "data true": 7, "data false": 5,
+		"small-first": 3, "keep-work": 3, "tail": 1, "deadlines": 2, "gangs": 1, "fair": 1, "tariff": 1,
 	}
 	if fmt.Sprint(count) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", count, want)
@@ -128,7 +135,7 @@ func TestMissingTraces(t *testing.T) {
 		_, err = task.Open()
 		missing, ok := errors.AsType[*bench.MissingError](err)
 		if ok != (f.Files != "") || ok && !strings.Contains(f.Files, missing.File) {
-			t.Errorf("%s: error %v, want one about %q", task.Scenario, err, f.Files)
+			t.Errorf("%s: error %v, want one about %q", task.Name(), err, f.Files)
 		}
 	}
 }
@@ -161,7 +168,7 @@ func TestStandardPoliciesExist(t *testing.T) {
 // TestPlayGoesOn interrupts a benchmark after some cases, and checks that the next one plays only the others and returns what one
 // without an interrupt returns, also after other policies were asked for in between.
 func TestPlayGoesOn(t *testing.T) {
-	tasks := open(t, "embedded-small-v1", "power-turns-small-untold-v1")
+	tasks := open(t, told, untold)
 	entries := []bench.Entry{entry(bench.Reference), {Name: "mine", Told: "srsf", Untold: "srsf+know"}}
 	want := text(t, play(t, t.TempDir(), tasks, entries...))
 
@@ -169,7 +176,7 @@ func TestPlayGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	opts := bench.Options{Dir: dir, Load: load, Workers: 1, Program: program}
 	opts.Progress = func(p bench.Progress) {
-		if p.Done >= 30 {
+		if p.Done >= 60 {
 			cancel()
 		}
 	}
@@ -180,8 +187,8 @@ func TestPlayGoesOn(t *testing.T) {
 	var last bench.Progress
 	opts.Progress = func(p bench.Progress) { last = p }
 	f := must.Get(bench.Play(context.Background(), tasks, entries, opts))(t)
-	if last.Done != 48 || last.Of != 48 || last.Kept < 30 {
-		t.Errorf("%+v, want 48 cases, 30 or more of them kept", last)
+	if last.Done != 104 || last.Of != 104 || last.Kept < 60 {
+		t.Errorf("%+v, want 104 cases, 60 or more of them kept", last)
 	}
 	if got := text(t, f); got != want {
 		t.Errorf("after an interrupt:\n%s, want\n%s", got, want)
@@ -194,7 +201,7 @@ func TestPlayGoesOn(t *testing.T) {
 
 // TestPlaySaysWhatWasTold checks what a file says of policies that are told more than the task tells.
 func TestPlaySaysWhatWasTold(t *testing.T) {
-	f := play(t, t.TempDir(), open(t, "power-turns-small-untold-v1"), entry(bench.Reference),
+	f := play(t, t.TempDir(), open(t, untold), entry(bench.Reference),
 		entry("srsf+know:speed=truth:time=truth"), entry("srsf+know:seen=training"), entry("released+know:speed=fit:seen=training"))
 	for _, row := range f.Rows {
 		told := row.Cells[0].Told
@@ -207,7 +214,7 @@ func TestPlaySaysWhatWasTold(t *testing.T) {
 			t.Errorf("%s: told %+v, weights %q", row.Policy, told, row.Cells[0].Weights)
 		}
 	}
-	r := must.Get(bench.Rank(f, taskOf(t, "power-turns-small-untold-v1")))(t)
+	r := must.Get(bench.Rank(f, taskOf(t, untold)))(t)
 	for _, s := range r.Rows {
 		if (s.Rank == 0) != strings.Contains(s.Policy, "truth") {
 			t.Errorf("%s has rank %d", s.Policy, s.Rank)
@@ -223,8 +230,8 @@ func taskOf(t testing.TB, names ...string) []bench.Task {
 
 // TestPlayRefusesTheTrained checks that a policy that was trained on the jobs of a task is refused.
 func TestPlayRefusesTheTrained(t *testing.T) {
-	tasks := open(t, "embedded-small-v1")
-	src := scenariotest.Open(t, "embedded-small-v1")
+	tasks := open(t, told)
+	src := scenariotest.Open(t, "embedded-small-v1", "workload.jobs=20000")
 	seen := func(name string) (*policy.Policy, error) {
 		p, err := load(name)
 		if err == nil && name == "released" {
@@ -244,13 +251,13 @@ func TestPlayRefusesTheTrained(t *testing.T) {
 // TestPlayRefusesWhoNeedsEstimates checks that policies which need estimates are refused where tasks tell none, all in one error and
 // before anything is played.
 func TestPlayRefusesWhoNeedsEstimates(t *testing.T) {
-	tasks := open(t, "embedded-small-v1", "embedded-physics-untold-v1", "power-turns-small-untold-v1")
+	tasks := open(t, told, untold)
 	entries := []bench.Entry{entry(bench.Reference), entry("srsf"), {Name: "mine", Told: "srsf+menu", Untold: "srsf+menu+know"}, entry("sjf")}
 	_, err := bench.Play(context.Background(), tasks, entries,
 		bench.Options{Dir: t.TempDir(), Load: load, Progress: func(bench.Progress) { t.Error("something is played") }})
 	e, ok := errors.AsType[*eval.EstimatesError](err)
 	if !ok || !slices.Equal(e.Policies, []string{"srsf", "sjf"}) ||
-		!slices.Equal(e.Scenarios, []string{"embedded-physics-untold-v1", "power-turns-small-untold-v1"}) ||
+		!slices.Equal(e.Scenarios, []string{"turns-small-untold-v1"}) ||
 		!slices.Equal(e.Instead, []string{"srsf+know", "sjf+know"}) {
 		t.Errorf("error %v", err)
 	}
@@ -268,12 +275,12 @@ func TestPlayLeavesOutTheFailed(t *testing.T) {
 		}
 		return p, err
 	}
-	f, err := bench.Play(context.Background(), open(t, "embedded-small-v1", "power-turns-small-untold-v1"),
+	f, err := bench.Play(context.Background(), open(t, told, untold),
 		[]bench.Entry{entry(bench.Reference), {Name: "srsf", Told: "srsf", Untold: "breaks"}}, bench.Options{Dir: t.TempDir(), Load: breaks})
 	if _, ok := errors.AsType[*eval.FailedError](err); !ok || !strings.Contains(err.Error(), "policy srsf: 12 of 12 cases failed") {
 		t.Fatalf("error %v, want one about srsf, which breaks", err)
 	}
-	r := must.Get(bench.Rank(f, taskOf(t, "embedded-small-v1", "power-turns-small-untold-v1")))(t)
+	r := must.Get(bench.Rank(f, taskOf(t, told, untold)))(t)
 	if len(r.Rows) != 2 || r.Rows[0].Policy != bench.Reference || r.Rows[1].Rank != 0 ||
 		r.Rows[1].Unranked != "played 1 of 2 tasks" {
 		t.Errorf("%+v, want the reference ranked and srsf not", r.Rows)

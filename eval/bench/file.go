@@ -13,7 +13,7 @@ import (
 // The format of the file of results.
 const (
 	format  = "clustergym bench"
-	version = 1
+	version = 2
 )
 
 // File is a set of results of the suite. It always has the row of the reference, on every task that another row has. Rows are
@@ -40,16 +40,15 @@ type Program struct {
 // Cell is the results of one policy on one task.
 type Cell struct {
 	Task string `json:"task" bench:"task,need,task"`
-	// of the scenario's settings and all jobs that it reads from its traces
+	// of the scenario's settings, all jobs that it reads from its traces, and the objective
 	Scenario string `json:"scenario_sha256" bench:"scenario_sha256,need,given"`
 	Played   string `json:"played" bench:"played,need,given"` // the policy as eval takes it
 	// of weights and files that the policy's name does not contain; "" if there are none
 	Weights string `json:"policy_sha256" bench:"policy_sha256,need,text"`
 	Told    Told   `json:"told" bench:"told,need"`
-	// JCT and P99 have the mean and the 99th percentile of the completion times of each window, in seconds, to a millisecond.
-	JCT []float64 `json:"mean_jct_s" bench:"mean_jct_s,need,time,most=windows"`
-	P99 []float64 `json:"p99_jct_s" bench:"p99_jct_s,need,time,most=windows"`
-	// Truncated counts the windows that ended before all their jobs did. Their completion times are too short.
+	// Cost is what each window costs by the task's objective, to nine digits.
+	Cost []float64 `json:"cost" bench:"cost,need,cost,most=windows"`
+	// Truncated counts the windows that ended before all their jobs did.
 	Truncated int `json:"truncated" bench:"truncated,need,0..most32"`
 }
 
@@ -159,5 +158,5 @@ func put(b *bytes.Buffer, i int, before string, value any) error {
 // Played reports whether the file has results on a task.
 func (f *File) Played(t Task) bool {
 	reference := f.row(Reference)
-	return reference != nil && reference.cell(t.Scenario) != nil
+	return reference != nil && reference.cell(t.Name()) != nil
 }

@@ -42,22 +42,21 @@ func TestReadRefuses(t *testing.T) {
 	whole := sample(t)
 	for _, c := range []struct{ old, with, want string }{
 		{`"format":"clustergym bench"`, `"format":"x"`, `format: "x"`},
-		{`"version":1,`, `"version":2,`, "version: 2, want"},
-		{`"suite":"bench-v1"`, `"suite":"bench-v2"`, `suite: "bench-v2", want`},
-		{`"suite":"bench-v1",`, `"suite":"bench-v1","more":1,`, "more"},
-		{`"suite":"bench-v1",`, ``, "suite: missing"},
-		{`"task":"embedded-small-v1"`, `"task":"embedded-small-v2"`, `line 3: rows[0].tasks[0].task: "embedded-small-v2", want`},
-		{`"task":"loaning-small-v1"`, `"task":"embedded-small-v1"`, "want a task that the row does not have yet"},
+		{`"version":2,`, `"version":1,`, "version: 1, want"},
+		{`"suite":"bench-v2"`, `"suite":"bench-v1"`, `suite: "bench-v1", want`},
+		{`"suite":"bench-v2",`, `"suite":"bench-v2","more":1,`, "more"},
+		{`"suite":"bench-v2",`, ``, "suite: missing"},
+		{`"task":"small-first@embedded-small-v1"`, `"task":"embedded-small-v2"`, `line 3: rows[0].tasks[0].task: "embedded-small-v2", want`},
+		{`"task":"keep-work@turns-small-v1"`, `"task":"small-first@embedded-small-v1"`, "want a task that the row does not have yet"},
 		{`"policy":"policy 1"`, `"policy":"policy 0"`, "want a policy that has no other row"},
 		{`"policy":"policy 0"`, `"policy":"policy \u001b[2J"`, "without control characters"},
 		{`"policy":"policy 0"`, `"policy":""`, "not empty"},
 		{`"policy":"` + bench.Reference + `"`, `"policy":"fifo"`, "no row of the reference"},
 		{`"scenario_sha256":"d"`, `"scenario_sha256":"e"`, "they played other jobs"},
-		{`"mean_jct_s":[`, `"mean_jct_s":[1,`, "want the 12 windows of embedded-small-v1"},
-		{`"mean_jct_s":[`, `"mean_jct_s":[-1,`, "mean_jct_s[0]: -1, want"},
-		{`"mean_jct_s":[`, `"mean_jct_s":[0,`, "want a time above 0"},
-		{`"mean_jct_s":[`, `"mean_jct_s":[1e300,`, "1e300, want"},
-		{`"truncated":0`, `"truncated":13`, "13 truncated"},
+		{`"cost":[`, `"cost":[1,`, "want a list of at most 40"},
+		{`"cost":[`, `"cost":[-1,`, "cost[0]: -1, want"},
+		{`"cost":[`, `"cost":[1e300,`, "1e300, want"},
+		{`"truncated":0`, `"truncated":41`, "41 truncated"},
 		{`"training_split":false`, `"training_split":0`, "training_split: 0, want"},
 	} {
 		changed := strings.Replace(whole, c.old, c.with, 1)
@@ -93,7 +92,7 @@ func FuzzRead(f *testing.F) {
 				t.Error(err)
 			}
 		},
-	}, sample(f), `{"format":"clustergym bench","version":1,"suite":"bench-v1","rows":[]}`, "{}", "")
+	}, sample(f), `{"format":"clustergym bench","version":2,"suite":"bench-v2","rows":[]}`, "{}", "")
 }
 
 // change returns the file after a replacement in its text.
@@ -129,11 +128,11 @@ func TestJoin(t *testing.T) {
 	}
 	elsewhere := change(t, whole, "", "")
 	for i := range elsewhere.Rows {
-		elsewhere.Rows[i].Cells[1].JCT[3] *= 1.001
+		elsewhere.Rows[i].Cells[1].Cost[3] *= 1.001
 	}
 	_, err = bench.Join(bench.Named{Name: "a", File: same}, bench.Named{Name: "b.json", File: elsewhere})
-	if err == nil || !strings.Contains(err.Error(), "b.json") || !strings.Contains(err.Error(), "loaning-small-v1") {
-		t.Errorf("error %v, want one about the reference on loaning-small-v1 in b.json", err)
+	if err == nil || !strings.Contains(err.Error(), "b.json") || !strings.Contains(err.Error(), "keep-work@turns-small-v1") {
+		t.Errorf("error %v, want one about the reference on keep-work@turns-small-v1 in b.json", err)
 	}
 }
 
@@ -164,23 +163,23 @@ func TestUpdate(t *testing.T) {
 
 	same := some(change(t, whole, `"played":"p"`, `"played":"q"`), 0, bench.Reference, "policy 0")
 	got, dropped := bench.Update(old, same)
-	check(got, "policy 0", "embedded-small-v1 q", "loaning-small-v1 p")
-	check(got, "policy 1", "embedded-small-v1 p", "loaning-small-v1 p")
-	check(got, bench.Reference, "embedded-small-v1 q", "loaning-small-v1 p")
+	check(got, "policy 0", "small-first@embedded-small-v1 q", "keep-work@turns-small-v1 p")
+	check(got, "policy 1", "small-first@embedded-small-v1 p", "keep-work@turns-small-v1 p")
+	check(got, bench.Reference, "small-first@embedded-small-v1 q", "keep-work@turns-small-v1 p")
 	if len(dropped) > 0 {
 		t.Errorf("%q are dropped", dropped)
 	}
 
 	built := some(change(t, whole, `"sha256":"4567"`, `"sha256":"9"`), 1, bench.Reference, "policy 0")
 	got, _ = bench.Update(old, built)
-	check(got, "policy 0", "loaning-small-v1 p")
-	check(got, "policy 1", "embedded-small-v1 p", "loaning-small-v1 p")
+	check(got, "policy 0", "keep-work@turns-small-v1 p")
+	check(got, "policy 1", "small-first@embedded-small-v1 p", "keep-work@turns-small-v1 p")
 
 	faster := some(change(t, whole, "", ""), 1, bench.Reference)
-	faster.Rows[0].Cells[0].JCT[0] /= 2
+	faster.Rows[0].Cells[0].Cost[0] /= 2
 	got, dropped = bench.Update(old, faster)
-	check(got, "policy 0", "embedded-small-v1 p")
-	check(got, "policy 1", "embedded-small-v1 p")
+	check(got, "policy 0", "small-first@embedded-small-v1 p")
+	check(got, "policy 1", "small-first@embedded-small-v1 p")
 	if !slices.Equal(dropped, []string{"policy 0", "policy 1"}) {
 		t.Errorf("%q are dropped, want both", dropped)
 	}

@@ -66,7 +66,7 @@ func Update(old, with *File) (out *File, dropped []string) {
 		before := len(row.Cells)
 		row.Cells = slices.DeleteFunc(slices.Clone(row.Cells), func(c Cell) bool {
 			was, now := old.row(Reference).cell(c.Task), reference.cell(c.Task)
-			return was == nil || was.Scenario != now.Scenario || !slices.Equal(was.JCT, now.JCT)
+			return was == nil || was.Scenario != now.Scenario || !slices.Equal(was.Cost, now.Cost)
 		})
 		if len(row.Cells) < before {
 			dropped = append(dropped, row.Policy)
@@ -104,8 +104,8 @@ func union(a, b Row) Row {
 // Shared returns the names of those of the tasks that all policies of a file have played.
 func Shared(f *File, tasks []Task) (names []string) {
 	for _, t := range tasks {
-		if !slices.ContainsFunc(f.Rows, func(r Row) bool { return r.cell(t.Scenario) == nil }) {
-			names = append(names, t.Scenario)
+		if !slices.ContainsFunc(f.Rows, func(r Row) bool { return r.cell(t.Name()) == nil }) {
+			names = append(names, t.Name())
 		}
 	}
 	return names
@@ -121,10 +121,10 @@ func within(a, b *Row) bool {
 	return true
 }
 
-// differ returns a task on which two rows have different completion times.
+// differ returns a task on which two rows have different costs.
 func differ(a, b *Row) (task string, ok bool) {
 	for _, c := range a.Cells {
-		if other := b.cell(c.Task); other != nil && !slices.Equal(c.JCT, other.JCT) {
+		if other := b.cell(c.Task); other != nil && !slices.Equal(c.Cost, other.Cost) {
 			return c.Task, true
 		}
 	}

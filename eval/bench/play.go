@@ -3,13 +3,16 @@ package bench
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"time"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/eval"
@@ -24,10 +27,9 @@ type Options struct {
 	Workers int     // how many cases run at the same time; 0 means GOMAXPROCS
 	// Load finds a policy. It must be able to fit policies: policy.Finder.Fits.
 	Load func(name string) (*policy.Policy, error)
-	// Clock, Warn and Fitting are those of eval.Plan. Progress is called after each case. All may be nil.
+	// Clock and Warn are those of eval.Plan. Progress is called after each case. All may be nil.
 	Clock    func() time.Duration
 	Warn     func(error)
-	Fitting  func(scenario string, n, of int)
 	Progress func(Progress)
 }
 
@@ -52,33 +54,51 @@ func (e *MissingError) Unwrap() error { return e.err }
 // Opened is a task whose workload has been read.
 type Opened struct {
 	Task
-	suite eval.Suite
+	Suite eval.Suite
+	By    *objectives.Objective
 	told  Told // what the task tells every policy
 }
 
 // Open reads the workload of the task. If a file is missing, it returns a MissingError.
-func (t *Task) Open() (*Opened, error) {
-	s, err := scenario.Load(t.Scenario)
+func (t *Task) Open() (*Opened, error) { return t.OpenSplit(scenario.Test, t.Windows) }
+
+// OpenSplit is Open for the first windows of any split, at most so many as there are: others than those of the result are to tune
+// on.
+func (t *Task) OpenSplit(split scenario.Split, windows int) (*Opened, error) {
+	s, err := scenario.Load(t.Scenario, t.Sets...)
 	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.Scenario, err)
+		return nil, fmt.Errorf("task %s: %w", t.Name(), err)
+	}
+	objective, err := objectives.Open(t.Objective)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.Name(), err)
 	}
 	src, err := s.Open()
 	if missing, ok := errors.AsType[*scenario.NoFileError](err); ok {
-		return nil, &MissingError{t.Scenario, missing.Name, err}
+		return nil, &MissingError{t.Name(), missing.Name, err}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.Scenario, err)
+		return nil, fmt.Errorf("task %s: %w", t.Name(), err)
 	}
-	windows := make([]int, t.Windows)
-	for i := range windows {
-		windows[i] = i
+	some := make([]int, min(windows, src.Count(split)))
+	for i := range some {
+		some[i] = i
 	}
-	suite, err := eval.NewSuite(src, scenario.Test, windows)
+	suite, err := eval.NewSuite(src, split, some)
 	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.Scenario, err)
+		return nil, fmt.Errorf("task %s: %w", t.Name(), err)
 	}
 	suite.Seeds = []uint64{seed}
-	return &Opened{*t, suite, tells(s)}, nil
+	return &Opened{*t, suite, objective, tells(s)}, nil
+}
+
+// Told reports whether the task tells run times and speeds.
+func (t *Opened) Told() bool { return t.told.all() }
+
+// digest returns a digest of the scenario with all jobs and of the objective.
+func (t *Opened) digest() string {
+	sum := sha256.Sum256([]byte(t.Suite.Digest + t.By.Text()))
+	return hex.EncodeToString(sum[:])
 }
 
 // tells returns what a scenario tells schedulers.
@@ -184,13 +204,13 @@ func plans(tasks []*Opened, entries []Entry, o *Options) (all []part, err error)
 	}
 	for _, t := range tasks {
 		for _, e := range entries {
-			name := e.On(t.told.all())
+			name := e.On(t.Told())
 			p := *loaded[name]
 			p.Name = name // so that a case of another setting never counts as one of this
 			plan := eval.Plan{
-				Suites: []eval.Suite{t.suite}, Policies: []policy.Policy{p}, Workers: o.Workers, Build: o.Program.Build,
-				Journal: filepath.Join(o.Dir, t.Scenario, url.PathEscape("by-"+name)), Keep: func(eval.Case) bool { return false },
-				Clock: o.Clock, Warn: o.Warn, Fitting: o.Fitting,
+				Suites: []eval.Suite{t.Suite}, Policies: []policy.Policy{p}, Workers: o.Workers, Build: o.Program.Build,
+				Journal: filepath.Join(o.Dir, t.Name(), url.PathEscape("by-"+name)), Keep: func(eval.Case) bool { return false },
+				Clock: o.Clock, Warn: o.Warn, Objectives: []*objectives.Objective{t.By},
 			}
 			if err := plan.Validate(); err != nil {
 				return nil, err
@@ -209,18 +229,18 @@ func loadAll(tasks []*Opened, entries []Entry, o *Options) (loaded map[string]*p
 	var play []policy.Policy // the untold tasks
 	for _, t := range tasks {
 		for _, e := range entries {
-			name := e.On(t.told.all())
+			name := e.On(t.Told())
 			if loaded[name] == nil {
 				if loaded[name], err = o.Load(name); err != nil {
 					return nil, fmt.Errorf("policy %s: %w", e.Name, err)
 				}
 			}
-			if t.suite.Unestimated && len(untold) == 0 {
+			if t.Suite.Unestimated && len(untold) == 0 {
 				play = append(play, *loaded[name])
 			}
 		}
-		if t.suite.Unestimated {
-			untold = append(untold, t.suite)
+		if t.Suite.Unestimated {
+			untold = append(untold, t.Suite)
 		}
 	}
 	return loaded, eval.CheckEstimates(untold, play)
@@ -230,11 +250,10 @@ func loadAll(tasks []*Opened, entries []Entry, o *Options) (loaded map[string]*p
 func (p *part) cell(results []eval.Result) Cell {
 	by := &p.plan.Policies[0]
 	c := Cell{
-		Task: p.Scenario, Scenario: p.suite.Digest, Played: by.Name, Weights: by.Digest, Told: p.told.by(by),
+		Task: p.Name(), Scenario: p.digest(), Played: by.Name, Weights: by.Digest, Told: p.told.by(by),
 	}
 	for i := range results {
-		c.JCT = append(c.JCT, milliseconds(results[i].MeanJCT))
-		c.P99 = append(c.P99, milliseconds(results[i].P99JCT))
+		c.Cost = append(c.Cost, digits(results[i].Costs[0].Total))
 		if results[i].Truncated != "" {
 			c.Truncated++
 		}
@@ -242,5 +261,8 @@ func (p *part) cell(results []eval.Result) Cell {
 	return c
 }
 
-// milliseconds rounds a time in seconds. The last digits of a mean depend on the processor.
-func milliseconds(s float64) float64 { return max(math.Round(s*1000), 1) / 1000 }
+// digits rounds to nine digits. The last digits of a sum depend on the processor.
+func digits(x float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	return rounded
+}

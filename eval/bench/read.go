@@ -14,8 +14,8 @@ import (
 const (
 	longestFile = 32 << 20 // bytes
 	mostRows    = 1 << 10
-	mostParts   = 64   // of traces on which a policy was trained
-	longestJCT  = 1e10 // seconds
+	mostParts   = 64 // of traces on which a policy was trained
+	highestCost = 1e15
 )
 
 // Read reads a file that Write wrote, or another program in the same format. It returns an error with the line, the value and
@@ -44,7 +44,7 @@ func Read(in io.Reader) (*File, error) {
 // fileText is the text of a file.
 type fileText struct {
 	Format  uint8 `bench:"format,need,format"`
-	Version int   `bench:"version,need,1..1"`
+	Version int   `bench:"version,need,2..2"`
 	Suite   uint8 `bench:"suite,need,suite"`
 	Rows    []Row `bench:"rows,need,rows"`
 }
@@ -61,11 +61,7 @@ var results = strictjson.Format{
 		"suite":  strictjson.Words[uint8](Suite),
 		"rows":   strictjson.As(readRows),
 		"task":   strictjson.As(func(r *strictjson.Reader, to *string) { *to = TaskNames()[r.OneOf(TaskNames()...)] }),
-		"time": strictjson.As(func(r *strictjson.Reader, to *float64) {
-			if *to = r.Float(0, longestJCT); *to <= 0 {
-				r.Refuse("a time above 0")
-			}
-		}),
+		"cost":   strictjson.As(func(r *strictjson.Reader, to *float64) { *to = r.Float(0, highestCost) }),
 		"text": strictjson.Texts(names.Longest, names.Clean, // for a terminal
 			fmt.Sprintf("a text of at most %d bytes without control characters", names.Longest)),
 		"given": strictjson.Texts(names.Longest, func(s string) bool { return s != "" && names.Clean(s) },
@@ -97,8 +93,8 @@ func readRows(r *strictjson.Reader, to *[]Row) {
 			if i < 0 {
 				continue
 			}
-			if want := Tasks()[i].Windows; len(c.JCT) != want || len(c.P99) != want || c.Truncated > want {
-				r.Bad("tasks", fmt.Sprintf("%d windows, %d in p99_jct_s, %d truncated", len(c.JCT), len(c.P99), c.Truncated),
+			if want := Tasks()[i].Windows; len(c.Cost) != want || c.Truncated > want {
+				r.Bad("tasks", fmt.Sprintf("%d windows, %d truncated", len(c.Cost), c.Truncated),
 					fmt.Sprintf("the %d windows of %s", want, c.Task))
 			}
 			for _, texts := range []*[]string{&c.Told.Truth, &c.Told.Trained} { // so that it is written as it was read

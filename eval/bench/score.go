@@ -20,9 +20,9 @@ const (
 
 // Ranking orders the rows of a file over some tasks.
 //
-// The score of a policy is the geometric mean of its completion times divided by the reference's: the mean over tasks of the
-// mean over windows of log(mean JCT of the policy / mean JCT of the reference), and the exponential of that. Every task and,
-// within a task, every window counts the same.
+// The score of a policy is the geometric mean over tasks of what all windows of a task cost under it, divided by what they cost
+// under the reference. Every task counts the same; within a task, windows count by what they cost, since many cost nothing. A
+// ratio beyond 1,000, or below its inverse, counts as that.
 //
 // Intervals are those of a bootstrap over windows. The tasks are fixed: the interval says how much other windows of the same
 // tasks would change the score, and not how much other tasks would. A resample draws as many windows of each task as it has,
@@ -40,8 +40,7 @@ type Standing struct {
 	Rank     int       `json:"rank"`
 	Tie      bool      `json:"tie"`
 	Unranked string    `json:"unranked,omitempty"`
-	Score    *Score    `json:"score,omitempty"` // of the mean JCT; nil if the policy did not play all tasks
-	P99      *Score    `json:"p99,omitempty"`   // the same of the 99th percentile of the JCT
+	Score    *Score    `json:"score,omitempty"` // nil if the policy did not play all tasks
 	Ratios   []float64 `json:"ratios"`          // by task, 0 for one that it did not play
 	Cut      bool      `json:"truncated"`       // some of its windows ended before all jobs did
 }
@@ -69,10 +68,10 @@ func Rank(f *File, tasks []Task) (*Ranking, error) {
 	}
 	out := &Ranking{}
 	for _, t := range tasks {
-		if reference.cell(t.Scenario) == nil {
-			return nil, fmt.Errorf("rank: the reference %q has no results on %s", Reference, t.Scenario)
+		if reference.cell(t.Name()) == nil {
+			return nil, fmt.Errorf("rank: the reference %q has no results on %s", Reference, t.Name())
 		}
-		out.Tasks = append(out.Tasks, t.Scenario)
+		out.Tasks = append(out.Tasks, t.Name())
 	}
 	d := draw(tasks)
 	var all []scored
@@ -89,37 +88,56 @@ func Rank(f *File, tasks []Task) (*Ranking, error) {
 // score computes everything of a row but its rank.
 func score(row, reference *Row, tasks []Task, d [][][]int) scored {
 	s := scored{Standing: Standing{Policy: row.Policy, Ratios: make([]float64, len(tasks))}}
-	var jct, p99 [][]float64
+	var played []paired
 	toldTruth := false
 	for i, t := range tasks {
-		c, base := row.cell(t.Scenario), reference.cell(t.Scenario)
+		c, base := row.cell(t.Name()), reference.cell(t.Name())
 		if c == nil {
 			continue
 		}
-		jct, p99 = append(jct, logRatios(c.JCT, base.JCT)), append(p99, logRatios(c.P99, base.P99))
-		s.Ratios[i] = math.Exp(stats.Mean(jct[len(jct)-1]))
+		played = append(played, paired{c.Cost, base.Cost})
+		s.Ratios[i] = math.Exp(played[len(played)-1].logRatio(every(t.Windows)))
 		s.Cut = s.Cut || c.Truncated > 0
 		toldTruth = toldTruth || len(c.Told.Truth) > 0
 	}
-	if len(jct) < len(tasks) {
-		s.Unranked = fmt.Sprintf("played %d of %d tasks", len(jct), len(tasks))
+	if len(played) < len(tasks) {
+		s.Unranked = fmt.Sprintf("played %d of %d tasks", len(played), len(tasks))
 		return s
 	}
 	if toldTruth {
 		s.Unranked = "was told the truth"
 	}
-	s.mean, s.draws = resample(jct, d)
+	s.mean, s.draws = resample(played, d)
 	s.Score = interval(s.mean, s.draws)
-	s.P99 = interval(resample(p99, d))
 	return s
 }
 
-func logRatios(own, base []float64) []float64 {
-	out := make([]float64, len(own))
-	for i := range out {
-		out[i] = math.Log(own[i] / base[i])
+// paired has the costs of the windows of a task under a policy and under the reference.
+type paired struct{ own, base []float64 }
+
+// mostRatio limits the ratio of two costs, either of which may be 0.
+const mostRatio = 1000
+
+// logRatio returns the logarithm of the ratio of the sums over some windows.
+func (p paired) logRatio(windows []int) float64 {
+	own, base := 0.0, 0.0
+	for _, w := range windows {
+		own += p.own[w]
+		base += p.base[w]
 	}
-	return out
+	if own == base { // also if both are 0
+		return 0
+	}
+	return math.Log(min(max(own/base, 1/mostRatio), mostRatio))
+}
+
+// every returns the windows 0 to n-1.
+func every(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // draw returns for each resample and task the windows that are drawn.
@@ -142,24 +160,20 @@ func draw(tasks []Task) [][][]int {
 	return out
 }
 
-// resample returns the mean over tasks of the mean over windows, and the same in each resample, at the distances from the mean
+// resample returns the mean over tasks of the logarithms of ratios, and the same in each resample, at the distances from the mean
 // that the function widen gives.
-func resample(tasks [][]float64, d [][][]int) (mean float64, draws []float64) {
+func resample(tasks []paired, d [][][]int) (mean float64, draws []float64) {
 	means := make([]float64, len(tasks))
 	wider := make([]float64, len(tasks))
-	for i, windows := range tasks {
-		means[i], wider[i] = stats.Mean(windows), widen(len(windows))
+	for i, t := range tasks {
+		means[i], wider[i] = t.logRatio(every(len(t.own))), widen(len(t.own))
 	}
 	mean = stats.Mean(means)
 	draws = make([]float64, len(d))
 	for k := range d {
 		off := 0.0
-		for i, windows := range tasks {
-			sum := 0.0
-			for _, w := range d[k][i] {
-				sum += windows[w]
-			}
-			off += wider[i] * (sum/float64(len(windows)) - means[i])
+		for i, t := range tasks {
+			off += wider[i] * (t.logRatio(d[k][i]) - means[i])
 		}
 		draws[k] = mean + off/float64(len(tasks))
 	}
@@ -178,13 +192,10 @@ func widen(n int) float64 {
 
 // interval returns the exponentials of a mean and of the ends of its interval.
 func interval(mean float64, draws []float64) *Score {
-	lo, hi := ends(draws)
-	return &Score{math.Exp(mean), math.Exp(lo), math.Exp(hi)}
-}
-
-func ends(draws []float64) (lo, hi float64) {
 	sorted := slices.Sorted(slices.Values(draws))
-	return stats.QuantileSorted(sorted, (1-level)/2), stats.QuantileSorted(sorted, (1+level)/2)
+	return &Score{
+		math.Exp(mean), math.Exp(stats.QuantileSorted(sorted, (1-level)/2)), math.Exp(stats.QuantileSorted(sorted, (1+level)/2)),
+	}
 }
 
 // place sorts the rows and sets their ranks.
@@ -224,27 +235,13 @@ func place(all []scored) {
 	})
 }
 
-// better reports whether a is clearly better than b: whether the upper end of the interval of the difference is below 0. It sorts
-// nothing unless 0 lies between the two draws from which that end is interpolated.
+// better reports whether a is clearly better than b: whether it is in all but 2.5 % of the resamples.
 func better(a, b *scored) bool {
-	below := int(float64(len(a.draws)-1) * (1 + level) / 2)
-	most := len(a.draws) - 1 - below // so many may be 0 or more if the lower of the two draws is below 0
 	others := 0
 	for i, x := range a.draws {
-		if x-b.draws[i] >= 0 {
-			if others++; others > most {
-				return false
-			}
+		if x >= b.draws[i] {
+			others++
 		}
 	}
-	return others < most || betterSorted(a, b)
-}
-
-func betterSorted(a, b *scored) bool {
-	diffs := make([]float64, len(a.draws))
-	for i := range diffs {
-		diffs[i] = a.draws[i] - b.draws[i]
-	}
-	_, hi := ends(diffs)
-	return hi < 0
+	return float64(others) < float64(len(a.draws))*(1-level)/2
 }

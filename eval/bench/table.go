@@ -13,11 +13,7 @@ import (
 // Text returns the ranking and how each policy did on each task as text.
 func (r *Ranking) Text() string {
 	var b strings.Builder
-	rows := r.standings("")
-	for i := range rows {
-		rows[i] = rows[i][:5] // without the interval of the p99, so that it fits a terminal
-	}
-	table.Text(&b, 2, rows)
+	table.Text(&b, 2, r.standings(""))
 	b.WriteString("\n")
 	table.Text(&b, 1, r.ratios())
 	b.WriteString("\n" + r.legend())
@@ -35,7 +31,7 @@ func (r *Ranking) Markdown() string {
 
 // standings returns the rows of the main table. The parameter quote stands around names of policies.
 func (r *Ranking) standings(quote string) [][]string {
-	rows := [][]string{{"rank", "policy", "JCT", "95 %", "p99 JCT", "95 %"}}
+	rows := [][]string{{"rank", "policy", "cost", "95 %"}}
 	for i := range r.Rows {
 		s := &r.Rows[i]
 		rank := "-"
@@ -52,8 +48,7 @@ func (r *Ranking) standings(quote string) [][]string {
 		if s.Unranked != "" {
 			name += " (" + s.Unranked + ")"
 		}
-		row := append([]string{rank, name}, s.Score.cells()...)
-		rows = append(rows, append(row, s.P99.cells()...))
+		rows = append(rows, append([]string{rank, name}, s.Score.cells()...))
 	}
 	return rows
 }
@@ -86,7 +81,7 @@ func (r *Ranking) ratios() [][]string {
 func (r *Ranking) numbers() (all []string) {
 	for _, name := range r.Tasks {
 		for i, t := range Tasks() {
-			if t.Scenario == name {
+			if t.Name() == name {
 				all = append(all, strconv.Itoa(i+1))
 			}
 		}
@@ -95,19 +90,22 @@ func (r *Ranking) numbers() (all []string) {
 }
 
 func ratio(x float64) string {
-	if x >= 10 {
+	switch {
+	case x >= 10:
 		return strconv.FormatFloat(x, 'f', 1, 64)
+	case x < 0.1:
+		return strconv.FormatFloat(x, 'f', 3, 64)
 	}
 	return strconv.FormatFloat(x, 'f', 2, 64)
 }
 
 func (r *Ranking) legend() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `%s, %s of %d. JCT: mean completion time divided by that of %s in the same windows,
+	fmt.Fprintf(&b, `%s, %s of %d. cost: by the objective of the task, divided by that of %s in the same windows,
 geometric mean over tasks; lower is better. A rank is 1 + the number of policies that are clearly better; =: a tie.
 `, Suite, phrase.Count(len(r.Tasks), "task"), len(Tasks()), Reference)
 	if slices.ContainsFunc(r.Rows, func(s Standing) bool { return s.Cut }) {
-		b.WriteString("†: some windows ended before all their jobs did, so that the completion times are too short.\n")
+		b.WriteString("†: some windows ended before all their jobs did, which may cost too little.\n")
 	}
 	for i, n := range r.numbers() {
 		fmt.Fprintf(&b, "%s: %s\n", n, r.Tasks[i])

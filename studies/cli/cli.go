@@ -60,8 +60,8 @@ comparisons of papers play, too.
 Results go to standard output, progress and notes to standard error. --json prints results and errors as JSON. Later versions
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
-		newExperimentCmd(a), newCompareCmd(a), newDemandCmd(a), newHeadroomCmd(a), newPhysicsCmd(a), newPredictorCmd(a),
-		newReproduceCmd(a), newStartsCmd(a), newSweepCmd(a), newTraceCmd(a), newYardsticksCmd(a), cmdline.NewGenDocs(a),
+		newExperimentCmd(a), newBenchTasksCmd(a), newCompareCmd(a), newDemandCmd(a), newHeadroomCmd(a), newPhysicsCmd(a),
+		newPredictorCmd(a), newReproduceCmd(a), newStartsCmd(a), newSweepCmd(a), newTraceCmd(a), newYardsticksCmd(a), cmdline.NewGenDocs(a),
 	)
 	return root
 }

@@ -41,7 +41,7 @@ func TestExperimentsWithoutTracesAreNotChecked(t *testing.T) {
 func TestUsageOfExperiments(t *testing.T) {
 	t.Chdir("../..")
 	for want, args := range map[string][]string{
-		`experiment "learnt": want one of ablations, bench, learned`: {"experiment", "run", "learnt"},
+		`experiment "learnt": want one of ablations, bench-v2, learned`: {"experiment", "run", "learnt"},
 		`--tables "("`: {"experiment", "check", "told", "--tables", "("},
 		"--workers -1": {"experiment", "check", "told", "--workers", "-1"},
 	} {

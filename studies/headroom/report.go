@@ -229,7 +229,8 @@ func (r *Report) judge(c *eval.Comparison, top, fixed string, vsFixed *eval.Comp
 		percent(r.Ceiling.Mean), top, percent(r.Searched.Mean))
 	if !r.bounded { // no cost is below 0
 		r.Ceiling = eval.Difference{Mean: 100, Lo: 100, Hi: 100}
-		r.Verdict = fmt.Sprintf("By %s the clairvoyant search found %s beyond %s; no bound is known.", r.By, percent(r.Searched.Mean), top)
+		r.Verdict = fmt.Sprintf("By %s the clairvoyant search found %s beyond %s; no bound is known.", r.By,
+			percent(r.Searched.Mean), top)
 	}
 	r.Pays = pays(r.Ceiling, r.Searched)
 	r.Verdict += " " + r.Pays.words()

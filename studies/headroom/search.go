@@ -95,8 +95,8 @@ func (f *finder) spend(share float64) {
 //     Sim.Continue, and adopts one if the episode then ends better. An alternative is a candidate from a wide list, or a hold of
 //     a job until a time in the future, which no candidate generator can know.
 //
-// Every step adopts only what lowers the final cost, so the result is never worse than the best policy. The same episode, policies
-// and options give the same result.
+// Every step adopts only what lowers the final cost, so the result is never worse than the best policy. The same episode,
+// policies and options give the same result.
 func search(ctx context.Context, e *sim.Episode, policies []policy.Policy, opts searchOptions) (*Found, error) {
 	if opts.Effort < 0 {
 		return nil, fmt.Errorf("search with an effort of %d, want 0 or more", opts.Effort)
