@@ -37,10 +37,10 @@ func Standard(prior string) []Entry {
 		{Reference, Reference, Reference},
 		{"qssf:backfill=easy", "qssf:backfill=easy", "qssf:backfill=easy+know:time=history:by=mean:seen=training"},
 	}
-	const best = "index:stops=1+menu"
+	const best = "index"
 	for _, name := range []string{
 		"sjfskip:place=compact", "srtf:place=compact", "srsf:gain=240", "srsf:gain=1000", "srsf:evict=true+menu:places=8+move",
-		"serverfilling:place=compact", "gittins:place=compact", "lyra", "index", best, "index+menu+move",
+		"serverfilling:place=compact", "gittins:place=compact", "lyra", best, "index:stops=1+menu", "index+menu+move",
 	} {
 		all = append(all, Entry{name, name, name + Learns})
 	}
