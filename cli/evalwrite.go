@@ -154,7 +154,7 @@ func weighed(logs []*sim.Log, policies []policy.Policy, seed uint64) (all []repo
 		if i < 0 || policies[i].Learned == nil || policies[i].Rule != "" || policies[i].With != nil {
 			continue
 		}
-		d, err := whatif.FirstDeparture(log, &policies[i], seed)
+		d, err := whatif.FirstDeparture(log, policies[i], seed)
 		if err != nil {
 			return nil, fmt.Errorf("what %s weighed: %w", log.Scheduler, err)
 		}

@@ -215,7 +215,7 @@ func TestCompletionOffersNames(t *testing.T) {
 		{[]string{"train", "--set", "train.k"}, "train.keep=\tHow many checkpoints stay on disk."},
 		{[]string{"scenario", "describe", "--set", ""}, "estimates.kind="},
 		{[]string{"eval", "--scenario", "venus-contended-v1,loan"}, "venus-contended-v1,loaning-small-v1"},
-		{[]string{""}, "whatif\tForecast a cluster under another policy or on other servers"},
+		{[]string{""}, "whatif\tPlay a cluster on in two ways, and say what differs"},
 	} {
 		if s := must(t, append([]string{"__complete"}, c.args...)...); !strings.Contains(s.out, c.want+"\n") {
 			t.Errorf("%v: no %s in\n%s", c.args, c.want, s.out)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/eval/explain"
@@ -23,16 +22,16 @@ import (
 
 type planOptions struct {
 	snapshotFlags
-	key     string
-	job     string
-	stops   int
-	starts  time.Duration
-	example bool
+	Key       string        `flag:"verify-key" help:"file of a public key: a policy from a folder must be signed with its private key"`
+	Stops     int           `flag:"preemptions" default:"-1" min:"-1" help:"how many running jobs may be stopped or moved; -1: no limit"`
+	Starts    time.Duration `flag:"starts" min:"0" help:"also forecast when each waiting job starts, and stop after this time"`
+	Objective []string      `flag:"objective" complete:"objective" help:"say what the plan costs by these objectives, beside doing nothing now: names or YAML files, see objective ls"`
+	Job       string        `flag:"job" help:"explain the decision about this job at length"`
+	Example   bool          `flag:"example" help:"print an example snapshot and do nothing else"`
 }
 
 func newPlanCmd(a *app) *cobra.Command {
-	var opts planOptions
-	cmd := &cobra.Command{
+	cmd := newCommand(a, &planOptions{}, &cobra.Command{
 		Use:   "plan --snapshot cluster.json --policy P",
 		Short: "Show what a policy would do in a cluster now",
 		Long: cmdline.Long(`
@@ -40,8 +39,10 @@ Asks a policy for its decisions on a snapshot of a cluster and prints what it wo
 and why the other jobs wait. The command changes nothing. For a start it also prints the second best server, with the GPUs
 that would be left there, and a job that could have started instead. --job explains the decision about one job at length,
 server by server, and shows what a learned team weighed: the bids for each candidate, what edges of the coordination graph
-add to them, which servers the job attends to, and what was masked. docs/what-if.md explains how to read the output. To
-play the snapshot on to its end, use whatif.
+add to them, which servers the job attends to, and what was masked. docs/what-if.md explains how to read the output.
+
+--objective plays the snapshot on to its end, as whatif does, with this plan and with nothing done now, and says what both cost
+by each objective and who pays. whatif also compares other policies, servers and decisions.
 
 A snapshot is a JSON file of servers and jobs: the snapshot command makes one of your cluster, and --example prints a small
 one. Policies that need estimates refuse jobs without one, unless --assume gives them one. Times are in seconds. If the CPU
@@ -53,18 +54,11 @@ Unknown fields are errors.
   clustergym plan --snapshot cluster.json --policy sjfskip
   clustergym plan --snapshot cluster.json --policy sjfskip --job bert-large
   clustergym plan --snapshot cluster.json --policy sjfskip --starts=2m
+  clustergym plan --snapshot cluster.json --policy srtf --objective keep-work
   clustergym plan --snapshot cluster.json --policy runs/first/policy --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), a, opts) },
-	}
-	f := cmd.Flags()
-	flags.Bind(cmd, &opts.snapshotFlags, a.words())
-	f.StringVar(&opts.key, "verify-key", "", "file of a public key: a policy from a folder must be signed with its private key")
-	f.IntVar(&opts.stops, "preemptions", -1, "how many running jobs may be stopped or moved; -1: no limit")
-	f.DurationVar(&opts.starts, "starts", 0, "also forecast when each waiting job starts, and stop after this time")
-	f.Lookup("starts").NoOptDefVal = usualStarts.String()
-	f.StringVar(&opts.job, "job", "", "explain the decision about this job at length")
-	f.BoolVar(&opts.example, "example", false, "print an example snapshot and do nothing else")
+	}, runPlan)
+	cmd.Flags().Lookup("starts").NoOptDefVal = usualStarts.String()
+	cmd.MarkFlagsMutuallyExclusive("objective", "preemptions") // what is played on has no limit
 	cmd.MarkFlagsRequiredTogether("snapshot", "policy")
 	cmd.MarkFlagsOneRequired("snapshot", "example")
 	cmd.MarkFlagsMutuallyExclusive("snapshot", "example")
@@ -83,10 +77,12 @@ type plan struct {
 	Starts []explain.Start `json:"starts,omitempty"`
 	// Unfinished says what the time of --starts did not suffice for.
 	Unfinished string `json:"unfinished,omitempty"`
+	// Played is the snapshot played on with this plan and with nothing done now, if --objective asks for its costs.
+	Played *whatif.Result `json:"played,omitempty"`
 }
 
-func runPlan(ctx context.Context, a *app, opts planOptions) error {
-	if opts.example {
+func runPlan(ctx context.Context, a *app, opts *planOptions, _ []string) error {
+	if opts.Example {
 		_, err := io.WriteString(a.Out, exampleSnapshot)
 		return err
 	}
@@ -94,8 +90,8 @@ func runPlan(ctx context.Context, a *app, opts planOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.job != "" {
-		id, err := findJob(&on.state.View, opts.job)
+	if opts.Job != "" {
+		id, err := findJob(&on.state.View, opts.Job)
 		if err != nil {
 			return err
 		}
@@ -113,11 +109,12 @@ func runPlan(ctx context.Context, a *app, opts planOptions) error {
 var exampleSnapshot string
 
 // planState asks the policy for its plan for the snapshot.
-func planState(ctx context.Context, a *app, opts planOptions) (*asked, *plan, *decide.Planned, error) {
-	if opts.starts < 0 || opts.stops < -1 {
-		return nil, nil, nil, cmdline.Usage("--starts %v, --preemptions %d: want 0 or more, or -1 preemptions", opts.starts, opts.stops)
+func planState(ctx context.Context, a *app, opts *planOptions) (*asked, *plan, *decide.Planned, error) {
+	from, err := a.verifier(opts.Key)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	from, err := a.verifier(opts.key)
+	measures, err := openObjectives(opts.Objective)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -129,7 +126,7 @@ func planState(ctx context.Context, a *app, opts planOptions) (*asked, *plan, *d
 		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.Assume)
 	}
 	on.state.SetProfile(physics.Profiled(on.play.Physics))
-	planned, err := decide.Plan(ctx, on.state, on.by, decide.Asking{Seed: opts.Seed, Stops: opts.stops, Choices: opts.job != ""})
+	planned, err := decide.Plan(ctx, on.state, on.by, decide.Asking{Seed: opts.Seed, Stops: opts.Stops, Choices: opts.Job != ""})
 	if err != nil {
 		return nil, nil, nil, unestimated(err, on.by)
 	}
@@ -138,8 +135,12 @@ func planState(ctx context.Context, a *app, opts planOptions) (*asked, *plan, *d
 		out.Held = append(out.Held, on.state.Spec(h.Job).Name)
 	}
 	out.Cost = restartCost(on.state, out.Plan, opts.Restart)
-	if opts.starts > 0 {
-		err = out.forecast(ctx, on, opts.starts)
+	if opts.Starts > 0 {
+		err = out.forecast(ctx, on, opts.Starts)
+	}
+	if err == nil && len(measures) > 0 {
+		on.play.Objectives = measures
+		out.Played, _, err = new(whatifOptions).compare(a, on.by, whatif.Change{Nothing: true}, on.playOn(ctx))
 	}
 	return on, out, planned, err
 }
@@ -229,6 +230,9 @@ func (p *plan) print(a *app) error {
 	}
 	if p.Wake != nil {
 		a.Printf("\nask again at %s, if nothing happens before\n", clock(*p.Wake))
+	}
+	if p.Played != nil {
+		return p.Played.WriteCosts(a.Out)
 	}
 	return nil
 }

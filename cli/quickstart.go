@@ -105,8 +105,8 @@ func runQuickstart(ctx context.Context, a *app, opts *quickstartOptions, _ []str
 	if err := a.Write(result.Snapshot, example); err != nil {
 		return err
 	}
-	_, result.Plan, _, err = planState(ctx, a, planOptions{
-		snapshotFlags: snapshotFlags{Snapshot: result.Snapshot, Policy: result.Exported.Out, Physics: "ideal", Seed: 1}, stops: -1,
+	_, result.Plan, _, err = planState(ctx, a, &planOptions{
+		snapshotFlags: snapshotFlags{Snapshot: result.Snapshot, Policy: result.Exported.Out, Physics: "ideal", Seed: 1}, Stops: -1,
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/physics"
@@ -38,9 +37,6 @@ type asked struct {
 
 // open finds the policy and reads the snapshot.
 func (o *snapshotFlags) open(a *app, from *policy.Finder) (*asked, error) {
-	if err := flags.Check(o, a.words()); err != nil {
-		return nil, err
-	}
 	model, err := physics.Parse(o.Physics)
 	if err != nil {
 		return nil, cmdline.Usage("--physics: %w", err)

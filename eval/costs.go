@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -91,30 +92,11 @@ func Replay(log *sim.Log, o *objectives.Objective) (*objectives.Meter, error) {
 func (c costs) end(s *sim.Sim, e *sim.Episode) (all []Cost) {
 	for _, m := range c {
 		m.Catch(&s.State().View)
-		o := m.Objective()
-		cost := Cost{Objective: o.Name, Unit: o.Unit, Total: m.Total()}
-		for i, x := range m.Terms() {
-			cost.Terms = append(cost.Terms, Share{Of: termName(o, i), Cost: x})
-		}
-		bySize, byTenant := make([]Share, len(sizes)), map[string]*Share{}
-		for id := e.Config.Warm; id < len(e.Jobs); id++ {
-			spec := &e.Jobs[id].JobSpec
-			sum := 0.0
-			m.Job(cluster.JobID(id), func(_ int, x float64) { sum += x })
-			i := slices.IndexFunc(sizes, func(c size) bool { return spec.GPUs() <= c.most })
-			bySize[i].Of = sizes[i].name
-			name := cmp.Or(spec.Tenant, spec.User, "-")
-			if byTenant[name] == nil {
-				byTenant[name] = &Share{Of: name}
+		all = append(all, Bill(m, func(yield func(cluster.JobID, *cluster.JobSpec) bool) {
+			for id := e.Config.Warm; id < len(e.Jobs); id++ {
+				yield(cluster.JobID(id), &e.Jobs[id].JobSpec)
 			}
-			for _, s := range [2]*Share{&bySize[i], byTenant[name]} {
-				s.Jobs++
-				s.Cost += sum
-			}
-		}
-		cost.BySize = slices.DeleteFunc(bySize, func(s Share) bool { return s.Jobs == 0 })
-		cost.ByTenant = mostOf(byTenant)
-		all = append(all, cost)
+		}))
 	}
 	return all
 }
@@ -131,6 +113,33 @@ func termName(o *objectives.Objective, i int) string {
 		name += " " + strconv.Itoa(n)
 	}
 	return name
+}
+
+// Bill returns what a meter has charged so far: in all, by term, and to which of the jobs.
+func Bill(m *objectives.Meter, jobs iter.Seq2[cluster.JobID, *cluster.JobSpec]) Cost {
+	o := m.Objective()
+	cost := Cost{Objective: o.Name, Unit: o.Unit, Total: m.Total()}
+	for i, x := range m.Terms() {
+		cost.Terms = append(cost.Terms, Share{Of: termName(o, i), Cost: x})
+	}
+	bySize, byTenant := make([]Share, len(sizes)), map[string]*Share{}
+	for id, spec := range jobs {
+		sum := 0.0
+		m.Job(id, func(_ int, x float64) { sum += x })
+		i := slices.IndexFunc(sizes, func(c size) bool { return spec.GPUs() <= c.most })
+		bySize[i].Of = sizes[i].name
+		name := cmp.Or(spec.Tenant, spec.User, "-")
+		if byTenant[name] == nil {
+			byTenant[name] = &Share{Of: name}
+		}
+		for _, s := range [2]*Share{&bySize[i], byTenant[name]} {
+			s.Jobs++
+			s.Cost += sum
+		}
+	}
+	cost.BySize = slices.DeleteFunc(bySize, func(s Share) bool { return s.Jobs == 0 })
+	cost.ByTenant = mostOf(byTenant)
+	return cost
 }
 
 // mostTenants is how many tenants a result names; the others are one.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -10,7 +9,7 @@ import (
 
 // Branch runs the simulator again as Replay does up to a decision of the log, counted from 0 as Visit meets them. It returns the
 // episode with the transaction of that decision open and nothing proposed, and the operations that the log has there. The caller
-// proposes operations, calls Commit and may let a scheduler play on with RunOn. Branch returns an error if the log has fewer
+// proposes operations, calls Commit and goes on with Next. Branch returns an error if the log has fewer
 // decisions.
 func Branch(log *Log, decision int) (s *Sim, recorded []cluster.Proposal, err error) {
 	n := 0
@@ -37,10 +36,4 @@ func Branch(log *Log, decision int) (s *Sim, recorded []cluster.Proposal, err er
 		return nil, nil, err
 	}
 	return nil, nil, fmt.Errorf("branch log: decision %d, and it has %d", decision+1, n)
-}
-
-// RunOn lets a scheduler play the rest of an episode of which the caller has played the beginning, to its end. No transaction may
-// be open. It resets the scheduler and tells it first which jobs run and wait. It stops early like Run.
-func (s *Sim) RunOn(ctx context.Context, sched cluster.Scheduler, seed uint64) error {
-	return s.playOut(ctx, sched, seed, true)
 }

@@ -114,11 +114,6 @@ func admissible(c *cluster.Spec, jobs []trace.Job) error {
 // Run plays the episode to its end under one scheduler. It stops early with an error if the scheduler returns an error or ctx is
 // done; the log then contains the events until that point.
 func (s *Sim) Run(ctx context.Context, sched cluster.Scheduler, seed uint64) error {
-	return s.playOut(ctx, sched, seed, false)
-}
-
-// playOut is Run. With introduce, the first transaction tells the scheduler which jobs run and wait.
-func (s *Sim) playOut(ctx context.Context, sched cluster.Scheduler, seed uint64, introduce bool) error {
 	if err := sched.Reset(seed); err != nil {
 		return fmt.Errorf("reset %s: %w", sched.Name(), err)
 	}
@@ -131,9 +126,6 @@ func (s *Sim) playOut(ctx context.Context, sched cluster.Scheduler, seed uint64,
 		tx, ok := s.Next()
 		if !ok {
 			return nil
-		}
-		if n == 0 && introduce {
-			tx.Tell(s.state.Introduce())
 		}
 		if err := sched.Schedule(tx); err != nil {
 			return fmt.Errorf("%s at %v: %w", sched.Name(), s.state.Now(), err)

@@ -10,11 +10,18 @@ import (
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
-// Change lists the differences from the snapshot.
+// Change says what is different in a play. The servers and quotas of a log stay as they are.
 type Change struct {
 	Add    []Servers
 	Remove []string // names of servers that fail now for good; jobs on them are interrupted and wait
 	Quotas []cluster.Quota
+
+	// At most one of these alters the first decision: what a policy would do, or a log has. Then the policy is asked again at the
+	// next event, or when the log's was, or ten minutes after a snapshot.
+	Nothing   bool   // nothing is done
+	Leave     string // what would be done with this job is left out
+	Start     string // this job, which waits, starts by best fit, before all else as far as it then fits
+	Candidate int    // the learned team takes this candidate, counted from 1, in its first choice
 }
 
 // Servers are Count equal servers of the training pool, with GPUs each.
@@ -47,14 +54,41 @@ func ParseQuota(text string) (cluster.Quota, error) {
 	return cluster.Quota{}, fmt.Errorf("quota %q: want TENANT=GPUS, for example team-a=16", text)
 }
 
-func (c *Change) none() bool { return len(c.Add)+len(c.Remove)+len(c.Quotas) == 0 }
+// alterations says how the first decision is made differently: not at all, or in one way if the change is valid.
+func (c *Change) alterations() (ways []string) {
+	if c.Nothing {
+		ways = append(ways, "nothing now")
+	}
+	if c.Leave != "" {
+		ways = append(ways, "leaving "+c.Leave)
+	}
+	if c.Start != "" {
+		ways = append(ways, "starting "+c.Start)
+	}
+	if c.Candidate > 0 {
+		ways = append(ways, fmt.Sprintf("candidate %d", c.Candidate))
+	}
+	return ways
+}
 
-// String describes the change: "as it is", "4 servers more", "4 servers more, 1 less, 16 GPUs for team-a".
+func (c *Change) alters() bool { return len(c.alterations()) > 0 }
+
+func (c *Change) check() error {
+	if ways := c.alterations(); len(ways) > 1 {
+		return fmt.Errorf("%d ways to decide otherwise (%s), want one", len(ways), strings.Join(ways, ", "))
+	}
+	return nil
+}
+
+// None reports whether nothing is different.
+func (c *Change) None() bool { return len(c.Add)+len(c.Remove)+len(c.Quotas) == 0 && !c.alters() }
+
+// String describes the change: "as it is", "4 servers more", "4 servers more, 1 less, 16 GPUs for team-a", "leaving job-7".
 func (c *Change) String() string {
-	if c.none() {
+	if c.None() {
 		return "as it is"
 	}
-	var parts []string
+	parts := c.alterations()
 	more := int64(0)
 	for _, a := range c.Add {
 		more += int64(a.Count)

@@ -6,19 +6,29 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
+	"github.com/clustergym/clustergym/eval"
 )
 
-// Result is one play, or two plays with their difference. Times are in seconds after the snapshot; the time of an event that did
+// Result is one play, or two plays with their difference. Times are in seconds after the beginning; the time of an event that did
 // not happen is null.
 type Result struct {
-	Now        float64   `json:"now_s"`
-	Jobs       int       `json:"jobs"`     // number of jobs in the snapshot
-	Compared   int       `json:"compared"` // number of jobs that finish in both plays; means and their differences are over these
+	Now      float64 `json:"now_s"`
+	Decision int     `json:"decision,omitempty"` // of the log; 0 for a snapshot
+	// Does and Instead are what is done at first if only that differs, and Dropped what no longer fits then.
+	Does       string    `json:"does,omitempty"`
+	Instead    string    `json:"instead,omitempty"`
+	Dropped    []string  `json:"no_longer_fits,omitempty"`
+	Differs    bool      `json:"decides_otherwise,omitempty"` // the policy does not repeat the log after the decision as it was
+	Jobs       int       `json:"jobs"`                        // number of jobs that have not ended
+	Compared   int       `json:"compared"`                    // number of jobs that finish in both plays; means and their differences are over these
 	Base       Side      `json:"base"`
 	Change     *Side     `json:"change,omitempty"`
 	Difference *Totals   `json:"difference,omitempty"` // change - base
 	Effects    []Effect  `json:"effects"`              // every job, the most affected first; of a single play, by start
 	Assumed    []Assumed `json:"assumed"`              // in either play
+
+	objectives []*objectives.Objective
 }
 
 // Side is the summary of one play.
@@ -29,6 +39,7 @@ type Side struct {
 	GPUs    int64  `json:"gpus"`            // that work, on those
 	Ended   string `json:"ended,omitempty"` // the reason if the play was cut off
 	Totals
+	Costs []eval.Cost `json:"costs,omitempty"` // by each objective of Options
 }
 
 // Totals are the totals and means of a play. Utilisation is the GPU-time held, divided by the GPU-time open to training jobs,
@@ -50,8 +61,8 @@ type Totals struct {
 type Effect struct {
 	Job     string   `json:"job"`
 	Workers int32    `json:"workers"`
-	Ran     bool     `json:"running"` // whether it runs in the snapshot
-	Age     float64  `json:"age_s"`
+	Ran     bool     `json:"running"` // whether it runs at the beginning
+	Age     float64  `json:"age_s"`   // then; negative for a job that is still to come
 	Base    Fate     `json:"base"`
 	Change  *Fate    `json:"change,omitempty"`
 	Earlier *float64 `json:"earlier_s,omitempty"` // how much earlier it finishes with the change; negative if later
@@ -67,11 +78,17 @@ type Fate struct {
 	Never  Never    `json:"never,omitempty"`
 }
 
-// Compare compares two plays of one snapshot; change may be nil. now is the time of the snapshot.
-func Compare(now time.Duration, base, change *Outcome) *Result {
-	r := &Result{Now: now.Seconds(), Jobs: len(base.Jobs), Effects: []Effect{}, Assumed: []Assumed{}}
+// Compare compares two plays of one beginning; change may be nil.
+func Compare(base, change *Outcome) *Result {
+	r := &Result{
+		Now: base.Now.Seconds(), Decision: base.First.Decision, Jobs: len(base.Jobs), Effects: []Effect{}, Assumed: []Assumed{},
+		Differs: base.Differs, objectives: base.objectives,
+	}
 	r.Assumed = append(r.Assumed, base.Assumed...)
 	if change != nil {
+		if change.First.Altered {
+			r.Does, r.Instead, r.Dropped = base.First.Does, change.First.Does, change.First.Dropped
+		}
 		for _, a := range change.Assumed {
 			if !slices.Contains(r.Assumed, a) {
 				r.Assumed = append(r.Assumed, a)
@@ -182,10 +199,13 @@ func (t *Totals) minus(u *Totals) *Totals {
 	}
 }
 
-// state returns the job's state in the snapshot.
+// state returns the job's state at the beginning.
 func (e *Effect) state() string {
-	if e.Ran {
+	switch {
+	case e.Ran:
 		return cluster.Running.String()
+	case e.Age < 0:
+		return "to come"
 	}
 	return cluster.Pending.String()
 }

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
+	"github.com/clustergym/clustergym/env/sim"
+	"github.com/clustergym/clustergym/eval"
 )
 
 // Outcome is the result of a play. Times are since the snapshot, rounded to microseconds.
@@ -13,15 +16,29 @@ type Outcome struct {
 	Open float64 // GPU-hours open to training until the last finish
 
 	Assumed []Assumed
+	Now     time.Duration // when the play begins
+	First   First
+	Log     *sim.Log // of a play of a log: the whole log, also of what was before
+	Differs bool     // whether a play of a log as it was ends otherwise than the log, because the policy does not repeat it
+
+	objectives []*objectives.Objective
 }
 
-// Job is what happens to one job of the snapshot.
+// First is the first decision of a play.
+type First struct {
+	Decision int      // its number in the log; 0 for a snapshot
+	Does     string   // what is done
+	Dropped  []string // what would be done, but does not fit after the change
+	Altered  bool     // whether the change altered it
+}
+
+// Job is what happens to one job that has not ended when the play begins.
 type Job struct {
 	ID       cluster.JobID // in the simulated state
 	Name     string
 	Workers  int32
-	Age      time.Duration // since its submission
-	Ran      bool          // whether it runs in the snapshot
+	Age      time.Duration // since its submission; negative if it is still to come
+	Ran      bool          // whether it runs when the play begins
 	Start    time.Duration // when it first gets GPUs; 0 for a job that runs and is not stopped at once
 	Finish   time.Duration
 	Started  bool
@@ -70,6 +87,15 @@ const (
 func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	o := &st.out
 	o.Policy, o.Cluster, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs
+	o.Now, o.First, o.objectives = st.start, st.first, st.opts.Objectives
+	for _, m := range st.meters {
+		m.Catch(&st.episode.State().View)
+		o.Costs = append(o.Costs, eval.Bill(m, func(yield func(cluster.JobID, *cluster.JobSpec) bool) {
+			for _, id := range st.ids {
+				yield(id, st.spec(id))
+			}
+		}))
+	}
 	if o.Servers < 0 { // no time has passed
 		o.Servers, o.GPUs = st.servers, st.open
 	}

@@ -1,11 +1,11 @@
-// Package whatif plays a state on in the simulator, and compares two ways to do so. Play simulates a snapshot of a cluster to its
-// end with a given policy, servers and quotas; Compare says what differs between two such plays. Alter plays an event log on from
-// a decision that is made differently, and from the same decision as it was. A Forecaster plays a snapshot on in several futures
-// and forecasts when waiting jobs start.
+// Package whatif plays a cluster on in the simulator in two ways, and says what differs. Play begins with a snapshot, PlayLog with
+// a decision of an event log. Either plays to the end under a policy, with a Change or as it is; Compare describes one such play, or
+// the difference between two. A Forecaster plays a snapshot on in several futures and forecasts when waiting jobs start.
 //
-// A play is a forecast under these assumptions: a job ends when its estimate says, no more jobs are submitted, nothing fails, and
-// the servers that the inference pool offers stay the same. Running jobs continue on their present GPUs, with their age,
-// progress, attained service and number of starts. The same snapshot, policy, change and options give the same outcome.
+// A play of a snapshot is a forecast under these assumptions: a job ends when its estimate says, no more jobs are submitted,
+// nothing fails, and the servers that the inference pool offers stay the same. Running jobs continue on their present GPUs, with
+// their age, progress, attained service and number of starts. A play of a log has the run times, arrivals, failures and demand of
+// the log. Equal arguments give equal outcomes.
 package whatif
 
 import (
@@ -18,13 +18,14 @@ import (
 
 	"github.com/clustergym/clustergym/env/belief"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/physics"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/policy"
 )
 
-// Options configure how a snapshot is played.
+// Options configure how a snapshot is played. Those for speeds and run times do not concern logs.
 type Options struct {
 	Physics physics.Model   // speed of jobs from now on; nil: ideal. Speeds in the snapshot are ignored.
 	Restart time.Duration   // time without progress, while it holds its GPUs, after a job restarts, moves or is resized
@@ -32,6 +33,8 @@ type Options struct {
 	Times   *belief.Learner // what was learned of run times; nil: nothing. Jobs without an estimate get its median
 	Seed    uint64          // seed of policies that draw random numbers
 	Most    int             // number of decisions after which a play is cut off; 0: 4 million
+	// Objectives are what the outcome measures the costs by, from the beginning of the play on.
+	Objectives []*objectives.Objective
 
 	// work, if not nil, returns how long a job runs in all in place of its estimate, given how long it has run. The play ends when
 	// every waiting job has started.
@@ -43,19 +46,21 @@ var ErrNoEstimate = errors.New("give them one, or assume one for all")
 
 const (
 	mostDecisions = 4_000_000
-	mostIdle      = 1000 // consecutive decisions in which no job runs or starts
+	mostIdle      = 1000 // consecutive decisions in which no job runs, starts or is still to come
 )
 
 // stage is a prepared play.
 type stage struct {
-	from    *cluster.View
-	changed cluster.State   // a copy of from, with the change
+	changed cluster.State   // a copy of the snapshot, with the change
 	works   []time.Duration // total isolated run times, by index into ids
 	stopped []cluster.JobID // jobs that the change stops
 	assumed []Assumed
 	opts    Options
-	episode sim.Sim
+	change  *Change
+	episode *sim.Sim
 	sched   cluster.Scheduler
+	meters  []*objectives.Meter
+	first   First
 	tally
 }
 
@@ -72,46 +77,150 @@ func Play(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Opt
 
 // simulate plays the snapshot, and returns why the play ended early, or "".
 func simulate(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o Options) (st *stage, ended string, err error) {
-	st = &stage{from: s, opts: o}
-	if st.opts.Most == 0 {
-		st.opts.Most = mostDecisions
-	}
-	st.ids = slices.Concat(s.Pending(), s.Running())
-	slices.Sort(st.ids)
-	if err := st.set(&c); err != nil {
+	st = &stage{opts: o, change: &c, episode: new(sim.Sim)}
+	if err := c.check(); err != nil {
 		return nil, "", err
 	}
-	if st.sched, err = p.New(); err != nil {
+	ids := slices.Concat(s.Pending(), s.Running())
+	slices.Sort(ids)
+	s.CopyTo(&st.changed)
+	st.changed.SetProfile(nil) // speeds come from the options
+	if st.stopped, err = c.apply(&st.changed); err != nil {
 		return nil, "", err
 	}
-	if err := st.sched.Reset(o.Seed); err != nil {
-		return nil, "", fmt.Errorf("reset %s: %w", p.Name, err)
+	st.tally = newTally(s, ids, s.Spec)
+	if err := st.cast(); err != nil {
+		return nil, "", err
 	}
 	config := sim.Config{Physics: o.Physics, Restart: sim.Pause(o.Restart)}
 	if err := st.episode.Resume(&config, &st.changed.View, sim.Rest{Work: st.work}); err != nil {
 		return nil, "", err
 	}
-	if ended, err = st.play(ctx); err != nil {
-		return nil, "", fmt.Errorf("play %s: %w", p.Name, err)
-	}
-	return st, ended, nil
+	st.measure(objectives.Options{RunTime: st.work})
+	tx := st.episode.State().Txn()
+	tx.Tell(st.episode.State().Introduce())
+	ended, err = st.play(ctx, p, func(tx *cluster.Txn) error { return st.begin(tx, p) })
+	return st, ended, err
 }
 
-// set applies the change and determines the jobs' work.
-func (st *stage) set(c *Change) (err error) {
-	st.from.CopyTo(&st.changed)
-	st.changed.SetProfile(nil) // speeds come from the options
-	if st.stopped, err = c.apply(&st.changed); err != nil {
+// begin makes the first decision about a snapshot: that of the policy, or what the change makes of it.
+func (st *stage) begin(tx *cluster.Txn, p policy.Policy) error {
+	sched := st.sched
+	if st.change.alters() { // another one, which need not know what becomes of its proposals
+		var err error
+		if sched, err = st.ask(p); err != nil {
+			return err
+		}
+	}
+	if err := sched.Schedule(tx); err != nil || st.opts.work != nil {
 		return err
 	}
-	return st.cast()
+	ops := proposed(tx)
+	if sched == st.sched {
+		st.first.Does = words(tx.View(), ops)
+		return nil
+	}
+	tx.Rollback(0)
+	tx.SetWake(0, false)
+	tx.WakeAt(tx.Now() + again)
+	return st.alter(tx, ops, p)
 }
 
-// cast determines the work of the jobs and leaves out jobs that can never run.
+// ask returns a scheduler of the policy that has not decided anything.
+func (st *stage) ask(p policy.Policy) (cluster.Scheduler, error) {
+	sched, err := p.New()
+	if err != nil {
+		return nil, err
+	}
+	if err := sched.Reset(st.opts.Seed); err != nil {
+		return nil, fmt.Errorf("reset: %w", err)
+	}
+	return sched, nil
+}
+
+// again is when a policy is asked again whose decision was altered, if nothing happens before.
+const again = 10 * time.Minute
+
+// PlayLog plays an event log again up to a decision, counted from 1, which is made as the change says, and lets a policy that begins
+// there play on. The outcome is about the time from the decision on; its Log is whole.
+func PlayLog(ctx context.Context, log *sim.Log, decision int, p policy.Policy, c Change, o Options) (*Outcome, error) {
+	switch err := c.check(); {
+	case err != nil:
+		return nil, err
+	case len(c.Add)+len(c.Remove)+len(c.Quotas) > 0:
+		return nil, errors.New("servers and quotas of a log stay as they are: want another change")
+	case decision < 1:
+		return nil, fmt.Errorf("decision %d, want 1 or more", decision)
+	case fills(log, decision):
+		return nil, errors.New("decision 1 puts the jobs in place that run when the log begins: want a later one")
+	}
+	next := cluster.Never // the log's scheduler may have asked to be called then, although nothing happens
+	err := visit(log, func(n int, tx *cluster.Txn, _ []cluster.Proposal) {
+		if n == decision+1 {
+			next = tx.Now()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	st := &stage{opts: o, change: &c}
+	var recorded []cluster.Proposal
+	if st.episode, recorded, err = sim.Branch(log, decision-1); err != nil {
+		return nil, err
+	}
+	s, warm := st.episode.State(), 0
+	var ids []cluster.JobID
+	for id := range cluster.JobID(len(log.Jobs)) {
+		if s.Phase(id) == cluster.Done {
+			continue
+		}
+		if ids = append(ids, id); int(id) < log.Config.Warm {
+			warm++
+		}
+	}
+	spec := func(id cluster.JobID) *cluster.JobSpec { return &log.Jobs[id].JobSpec }
+	st.tally = newTally(&s.View, ids, spec)
+	st.measure(objectives.Options{
+		RunTime: func(id cluster.JobID) time.Duration { return log.Jobs[id].Work }, Spec: spec,
+		Jobs: log.Config.Warm + len(ids) - warm, Warm: log.Config.Warm,
+	})
+	st.episode.Log().Scheduler = p.Name
+	ended, err := st.play(ctx, p, func(tx *cluster.Txn) error {
+		tx.WakeAt(next)
+		st.first.Decision = decision
+		return st.alter(tx, recorded, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := st.outcome(p.Name, &c, ended)
+	if out.Log = st.episode.Log(); c.None() {
+		out.Cluster = "as it was"
+		_, out.Differs = sim.FirstDifference(log, out.Log)
+	}
+	return out, nil
+}
+
+// measure lets meters of the objectives follow the episode.
+func (st *stage) measure(o objectives.Options) {
+	if len(st.opts.Objectives) == 0 {
+		return
+	}
+	for _, objective := range st.opts.Objectives {
+		st.meters = append(st.meters, objectives.NewMeter(objective, o))
+	}
+	v := &st.episode.State().View
+	st.episode.Watch(func(from, to time.Duration) {
+		for _, m := range st.meters {
+			m.Pass(v, from, to)
+		}
+	})
+}
+
+// cast determines the work of the jobs of a snapshot and leaves out jobs that can never run.
 func (st *stage) cast() error {
 	s := &st.changed
 	var unknown []string
-	st.tally = newTally(st.from, st.ids)
 	st.works = make([]time.Duration, len(st.ids))
 	room := working(&s.View)
 	for i, id := range st.ids {
@@ -169,7 +278,7 @@ func (st *stage) guess(spec *cluster.JobSpec, done time.Duration) (estimate time
 	return 0, ""
 }
 
-// work returns the total isolated run time of a job.
+// work returns the total isolated run time of a job of a snapshot.
 func (st *stage) work(id cluster.JobID) time.Duration { return st.works[st.index(id)] }
 
 // working returns a function that counts how many of a job's workers fit on the working servers without other jobs, including
@@ -186,26 +295,40 @@ func working(s *cluster.View) func(*cluster.JobSpec) int64 {
 	return spec.Rooms()
 }
 
-// play runs the policy until all jobs are done. ended is the reason if it stopped earlier.
-func (st *stage) play(ctx context.Context) (ended string, err error) {
-	s := st.episode.State()
-	tx := s.Txn()
-	tx.Tell(s.Introduce())
+// play calls first with the open transaction of the episode, and then lets the policy decide until all jobs are done. ended is
+// the reason if it stopped earlier.
+func (st *stage) play(ctx context.Context, p policy.Policy, first func(*cluster.Txn) error) (ended string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("play %s: %w", p.Name, err)
+		}
+	}()
+	if st.sched, err = st.ask(p); err != nil {
+		return "", err
+	}
+	cluster.Within(ctx, st.sched)
 	for _, id := range st.stopped {
 		st.interrupt(id)
 	}
-	for n, idle := 0, 0; n < st.opts.Most; n++ {
+	most := st.opts.Most
+	if most == 0 {
+		most = mostDecisions
+	}
+	s, decide := st.episode.State(), first
+	tx := s.Txn()
+	for n, idle := 0, 0; n < most; n++ {
 		if ctx.Err() != nil { // at each decision, because a learned policy may take long for one
 			return "", context.Cause(ctx)
 		}
-		if err := st.sched.Schedule(tx); err != nil {
+		if err := decide(tx); err != nil {
 			return "", err
 		}
+		decide = st.sched.Schedule
 		st.operate(tx.Ops())
 		if st.opts.work != nil && st.waits == 0 {
 			return "", nil
 		}
-		if idle++; len(s.Running()) > 0 {
+		if idle++; len(s.Running()) > 0 || st.episode.Left() > len(s.Pending()) {
 			idle = 0
 		}
 		if n := len(s.Pending()); idle > mostIdle {
@@ -220,8 +343,11 @@ func (st *stage) play(ctx context.Context) (ended string, err error) {
 			return st.episode.Outcome().Truncated, nil
 		}
 		st.happen(tx.Events())
+		if n == 0 && (st.first.Decision > 0 || st.first.Altered) { // the policy has not been asked before
+			tx.Tell(s.Introduce())
+		}
 	}
-	return fmt.Sprintf("cut off after %d decisions", st.opts.Most), nil
+	return fmt.Sprintf("cut off after %d decisions", most), nil
 }
 
 func some(names []string) string {

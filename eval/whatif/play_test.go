@@ -125,7 +125,7 @@ func TestAServerMoreByHand(t *testing.T) {
 	if got, want := tell(more), "x 0-60, y 0-100, c 0-30"; got != want {
 		t.Errorf("with a server more: %s, want %s", got, want)
 	}
-	r := Compare(s.Now(), base, more)
+	r := Compare(base, more)
 	if b, c, d := r.Base, r.Change, r.Difference; b.MeanWait != 20 || c.MeanWait != 0 || d.MeanWait != -20 ||
 		b.MeanJCT != (160+200+140)/3. || d.MeanJCT != -20 || b.Makespan != 100 || c.Servers != 3 || c.GPUs != 3 ||
 		b.Utilisation != 190./200 || d.Preemptions != 0 || r.Compared != 3 {
@@ -291,7 +291,7 @@ func TestResultsReadWell(t *testing.T) {
 	s := snapshot(t, server("a", 1, "")+","+server("b", 1, ""), runs("x", "a", 1, 60, "")+","+runs("y", "b", 1, -10, "")+","+
 		waits("c", 1, 30, "")+","+waits("wide", 3, 30, "")+","+waits("d", 1, 0, ""), "")
 	o := Options{Assume: time.Minute}
-	r := Compare(s.Now(), play(t, s, "fifo", Change{}, o), play(t, s, "sjf", Change{Add: []Servers{{1, 1, ""}}}, o))
+	r := Compare(play(t, s, "fifo", Change{}, o), play(t, s, "sjf", Change{Add: []Servers{{1, 1, ""}}}, o))
 	var text bytes.Buffer
 	must.Do(t, r.WriteText(&text, 1))
 	for _, want := range []string{

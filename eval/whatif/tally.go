@@ -11,9 +11,10 @@ import (
 type tally struct {
 	ids     []cluster.JobID // ascending
 	jobs    []Job           // by index into ids
+	spec    func(cluster.JobID) *cluster.JobSpec
 	out     Outcome
-	start   time.Duration // time of the snapshot
-	at      time.Duration // time since the snapshot
+	start   time.Duration // time at which the play begins
+	at      time.Duration // time since then
 	servers int           // number of servers open to training
 	open    int64         // number of working GPUs on those
 	waits   int           // jobs that have not started, of those that can
@@ -22,12 +23,13 @@ type tally struct {
 	there   float64
 }
 
-// newTally returns a tally with the jobs in their state in the snapshot.
-func newTally(s *cluster.View, ids []cluster.JobID) tally {
-	y := tally{ids: ids, jobs: make([]Job, len(ids)), start: s.Now(), out: Outcome{Side: Side{Servers: -1}}}
+// newTally returns a tally of jobs that have not ended, as they are now.
+func newTally(s *cluster.View, ids []cluster.JobID, specs func(cluster.JobID) *cluster.JobSpec) tally {
+	y := tally{ids: ids, jobs: make([]Job, len(ids)), spec: specs, start: s.Now(), out: Outcome{Side: Side{Servers: -1}}}
 	for i, id := range ids {
-		spec, runs := s.Spec(id), s.Phase(id) == cluster.Running
+		spec, runs := specs(id), s.Phase(id) == cluster.Running
 		y.jobs[i] = Job{ID: id, Name: spec.Name, Workers: spec.Workers, Age: s.Now() - spec.Submit, Ran: runs}
+		y.jobs[i].since = max(-y.jobs[i].Age, 0)
 		if y.waits++; runs {
 			y.take(id, s.Placement(id).GPUMilli())
 		}

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
@@ -16,13 +17,10 @@ import (
 func (r *Result) WriteText(w io.Writer, most int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) // keeps the first error, which Flush returns
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
-	at := time.Duration(r.Now * float64(time.Second)).Round(time.Second)
-	say("%s at %s, played to the end: a forecast, nothing is changed", phrase.Count(r.Jobs, "job"), at)
-	for _, line := range r.assumptions() {
-		say("%s", line)
-	}
+	r.head(say)
 	say("")
 	r.totals(say)
+	r.costs(say)
 	if r.Compared < r.Jobs {
 		say("\nmeans are over the %s", r.compared())
 	}
@@ -52,6 +50,28 @@ func (r *Result) WriteText(w io.Writer, most int) error {
 		return fmt.Errorf("write what-if: %w", err)
 	}
 	return nil
+}
+
+// head says what is played, and what is different at first.
+func (r *Result) head(say func(string, ...any)) {
+	at := time.Duration(r.Now * float64(time.Second)).Round(time.Second)
+	if r.Decision > 0 {
+		say("%s from decision %d at %s on, as the log has them", phrase.Count(r.Jobs, "job"), r.Decision, at)
+	} else {
+		say("%s at %s, played to the end: a forecast, nothing is changed", phrase.Count(r.Jobs, "job"), at)
+	}
+	for _, line := range r.assumptions() {
+		say("%s", line)
+	}
+	if r.Instead != "" {
+		say("does:     %s\ninstead:  %s", r.Does, r.Instead)
+	}
+	for _, text := range r.Dropped {
+		say("no longer fits: %s", text)
+	}
+	if r.Differs {
+		say("%s decides otherwise than the log after that, also as it was", r.Base.Policy)
+	}
 }
 
 func (r *Result) compared() string {
@@ -86,13 +106,86 @@ func (r *Result) assumptions() (lines []string) {
 
 func (s *Side) name() string { return s.Policy + ", " + s.Cluster }
 
+// cells says a line about each side, and their difference.
+func (r *Result) cells(say func(string, ...any), label string, of func(*Side) string, difference func() string) {
+	line := []string{label, of(&r.Base)}
+	if r.Change != nil {
+		line = append(line, of(r.Change), difference())
+	}
+	say("%s", strings.TrimRight(strings.Join(line, "\t"), "\t "))
+}
+
+// WriteCosts writes what each side costs by the objectives.
+func (r *Result) WriteCosts(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	r.costs(func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) })
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write costs: %w", err)
+	}
+	return nil
+}
+
+// costs says for each objective what each side costs: in all, by term, and who pays.
+func (r *Result) costs(say func(string, ...any)) {
+	for i, o := range r.objectives {
+		base := &r.Base.Costs[i]
+		change := base
+		if r.Change != nil {
+			change = &r.Change.Costs[i]
+		}
+		say("")
+		r.cells(say, fmt.Sprintf("%s, %s", o.Name, o.Unit), (*Side).name, func() string { return "difference" })
+		line := func(label string, of func(*eval.Cost) float64) {
+			a, b := of(base), of(change)
+			if a == 0 && b == 0 {
+				return
+			}
+			r.cells(say, label, func(s *Side) string { return amount(of(&s.Costs[i])) }, func() string {
+				if b > a {
+					return "+" + amount(b-a)
+				}
+				return amount(b - a)
+			})
+		}
+		line("cost from now on", func(c *eval.Cost) float64 { return c.Total })
+		for k := range o.Terms {
+			line("  "+o.Terms[k].String(), func(c *eval.Cost) float64 { return c.Terms[k].Cost })
+		}
+		whoPays(line, "  GPUs %s (%s)", base.BySize, change.BySize, func(c *eval.Cost) []eval.Share { return c.BySize })
+		whoPays(line, "  %s (%s)", base.ByTenant, change.ByTenant, func(c *eval.Cost) []eval.Share { return c.ByTenant })
+	}
+}
+
+// whoPays says what the jobs of each share cost, if they are not all of one.
+func whoPays(
+	line func(string, func(*eval.Cost) float64), label string, all, other []eval.Share, of func(*eval.Cost) []eval.Share,
+) {
+	for _, s := range all {
+		if len(all) < 2 || !slices.ContainsFunc(other, func(o eval.Share) bool { return o.Of == s.Of && s.Of != "others" }) {
+			continue // of many tenants, each side names those that cost most
+		}
+		line(fmt.Sprintf(label, s.Of, phrase.Count(s.Jobs, "job")), func(c *eval.Cost) (sum float64) {
+			for _, own := range of(c) {
+				if own.Of == s.Of {
+					sum = own.Cost
+				}
+			}
+			return sum
+		})
+	}
+}
+
+// amount formats a cost.
+func amount(cost float64) string {
+	if math.Abs(cost) >= 1000 {
+		return fmt.Sprintf("%.0f", cost)
+	}
+	return fmt.Sprintf("%.4g", cost)
+}
+
 func (r *Result) totals(say func(string, ...any)) {
 	cells := func(label string, of func(*Side) string, difference func(*Totals) string) {
-		line := []string{label, of(&r.Base)}
-		if r.Change != nil {
-			line = append(line, of(r.Change), difference(r.Difference))
-		}
-		say("%s", strings.TrimRight(strings.Join(line, "\t"), "\t "))
+		r.cells(say, label, of, func() string { return difference(r.Difference) })
 	}
 	none := func(*Totals) string { return "" }
 	number := func(label string, of func(*Totals) int, always bool) {
