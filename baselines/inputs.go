@@ -74,7 +74,7 @@ func (s Spec) Lacks(g Given) error {
 	case g.Memory == nil && (n.Learned && g.Learned == nil || n.Speeds && g.Speeds == nil):
 		of, instead = KnowSuffix+": option seen", "plan, whatif and serve take it from a file, with --beliefs"
 	case n.Fitted && g.Fitted == nil:
-		of, instead = "option predictor", "otherwise want a file that clustergym predictor fit wrote"
+		of, instead = "option predictor", "otherwise want a file that clustergym-studies predictor fit wrote"
 	default:
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clustergym/clustergym/baselines"
-	"github.com/clustergym/clustergym/baselines/predict"
 	"github.com/clustergym/clustergym/checkpoints/released"
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env"
@@ -43,7 +42,6 @@ var words = flags.Words{
 	"oversize":     fixed(string(trace.OversizeError), string(trace.OversizeDrop), string(trace.OversizeClamp)),
 	"physics":      fixed("ideal", "inter-server(0.5)"),
 	"player":       fixed(policy.Prior, randomPlay, released.Name),
-	"predictor":    predict.Kinds,
 	"released":     fixed(released.Name),
 	"restart":      fixed(string(scenario.FromCheckpoint), string(scenario.FromScratch)),
 	"reward":       env.RewardNames,

@@ -142,7 +142,7 @@ func TestLearnersKeepOffWhatIsThere(t *testing.T) {
 	} {
 		said := func() (said string) {
 			defer func() { said, _ = recover().(string) }()
-			learn(t.Context(), c.learners, "version")
+			learn(t.Context(), c.learners, "doctor")
 			return ""
 		}()
 		if !strings.Contains(said, c.want) {

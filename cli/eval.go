@@ -70,7 +70,7 @@ folder must be at the same path on each machine.
 A policy is a baseline (see baselines), prior, released, which comes with the program, or the folder of an exported policy
 or of a run, whose best weights are used; name=folder sets its name in the tables. prior is that of the first learned policy
 in the list. With the option predictor=fitted, as in a-srpt:predictor=fitted, a policy first trains a random forest on the
-training split of each scenario, as predictor fit does; all its cases there use that forest. The command refuses to evaluate a
+training split of each scenario; all its cases there use that forest. The command refuses to evaluate a
 policy on jobs that it was trained or selected on, unless --allow-overlap is given.
 
 A gate is a YAML file of bounds, each with its reason:

@@ -78,12 +78,12 @@ versions may add fields, so ignore fields that you do not know. A warning is the
 	root.Version = version
 	root.SetVersionTemplate("clustergym {{.Version}}\n")
 	root.AddCommand(
-		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newPhysicsCmd(a), newBaselinesCmd(a), newObjectiveCmd(a),
-		newPredictorCmd(a), newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a),
+		newSimulateCmd(a), newReplayCmd(a), newTraceCmd(a), newScenarioCmd(a), newBaselinesCmd(a), newObjectiveCmd(a),
+		newEnvCmd(a), newTrainCmd(a), newWorkerCmd(a), newWorkersCmd(a),
 		newEvalCmd(a), newTuneCmd(a), newExportCmd(a),
 		newSnapshotCmd(a), newPlanCmd(a), newWhatifCmd(a), newServeCmd(a),
 		newBenchCmd(a), newBeliefsCmd(a), newQuickstartCmd(a), newDemoCmd(a),
-		newDoctorCmd(a), newVersionCmd(a), cmdline.NewGenDocs(&a.App),
+		newDoctorCmd(a), cmdline.NewGenDocs(&a.App),
 	)
 	addLearners(a, root)
 	return root

@@ -30,7 +30,7 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 		"gantt":    append(simulate, "--gantt"),
 		"gen":      {"trace", "gen", "--jobs", "20", "--seed", "7", "--load", "1", "--gpus", "16", "-o"},
 		"import":   {"trace", "import", trace, "-o"},
-		"record":   {"trace", "record", decisions, "-o"},
+		"record":   {"trace", "import", decisions, "-o"},
 		"beliefs":  {"beliefs", log, "--save"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,6 @@ func TestOtherPrintedCommandsRun(t *testing.T) {
 	p := printed{t: t}
 	p.follow(must(t, slices.Concat([]string{"train", "--from", "released", "-s", "my data/own.yaml", "--dir", "runs/more"},
 		smallTraining)...), cmdline.CodeOK, "evaluate:", "from=runs/more/from/policy")
-	p.follow(must(t, "predictor", "fit", "-s", "my data/untold.yaml", "--out", "mine.predictor"), cmdline.CodeOK, "evaluate:")
 	p.follow(must(t, "export", "-s", "my data/own.yaml", "--set", "seeds=[1]", "--prior", "sjfskip", "--model", scorer(t, 0, 0),
 		"--out", "policies/x=y"), cmdline.CodeOK, "try it:")
 	p.follow(must(t, "demo", "--updates", "1"), cmdline.CodeOK, "1/2 train:", "2/2 compare:", "play:")

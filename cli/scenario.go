@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +14,10 @@ import (
 )
 
 func newScenarioCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("scenario", "List, show and check scenarios",
+	return cmdline.NewGroup("scenario", "List and show scenarios",
 		`A scenario describes what an experiment runs on: cluster, workload, windows, physics, horizon, estimates and seeds. It is
 built in, or a YAML file; docs/scenarios.md describes every key.`,
-		newScenarioLsCmd(a), newScenarioDescribeCmd(a), newScenarioValidateCmd(a))
+		newScenarioLsCmd(a), newScenarioDescribeCmd(a))
 }
 
 type describeOptions struct {
@@ -32,8 +31,9 @@ func newScenarioDescribeCmd(a *app) *cobra.Command {
 		Short: "Show a scenario's card: all its values, what is real and what is assumed, and its workload",
 		Long: cmdline.Long(`
 Prints all values of a scenario as YAML, which is itself a scenario file. Then it prints, as comments, the scenario's card:
-what is real and what is assumed, servers, physics, models, and the windows of each split with their load. --measure plays
-the test windows under sjfskip and adds the share of the mean JCT that jobs wait.`),
+what is real and what is assumed, servers, physics, models, and the windows of each split with their load. So it also checks a
+file: every key and value, its workload and inference demand. --measure plays the test windows under sjfskip and adds the share
+of the mean JCT that jobs wait.`),
 		Example: `  clustergym scenario describe embedded-small-v1 --measure
   clustergym scenario describe my.yaml --set cluster.servers=16`,
 		Args:              cobra.ExactArgs(1),
@@ -89,54 +89,4 @@ func runScenarioDescribe(ctx context.Context, a *app, opts *describeOptions, arg
 		a.Printf("%s\n", strings.TrimRight("# "+line, " \n"))
 	}
 	return nil
-}
-
-func newScenarioValidateCmd(a *app) *cobra.Command {
-	return newCommand(a, &none{}, &cobra.Command{
-		Use:   "validate FILE...",
-		Short: "Check scenario files",
-		Long: cmdline.Long(`
-Reads each scenario, checks every key and value, reads its workload and its inference demand, and cuts its windows. Prints
-one line per scenario.`,
-			cmdline.CodeSomeFailed),
-		Example:           "  clustergym scenario validate scenarios/*.yaml",
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeArgs(scenario.All),
-	}, runScenarioValidate)
-}
-
-func runScenarioValidate(_ context.Context, a *app, _ *none, names []string) error {
-	type line struct {
-		Scenario string `json:"scenario"`
-		Error    string `json:"error,omitempty"`
-	}
-	var lines []line
-	var failed []error
-	for _, name := range names {
-		s, err := (&flags.Scenario{Name: name}).Load()
-		if err == nil {
-			_, err = s.Open()
-		}
-		if err != nil {
-			failed = append(failed, err)
-			lines = append(lines, line{name, err.Error()})
-			continue
-		}
-		lines = append(lines, line{Scenario: name})
-		if !a.JSON {
-			a.Printf("%s: ok\n", name)
-		}
-	}
-	if a.JSON {
-		if err := a.PrintJSON(lines); err != nil {
-			return err
-		}
-	}
-	switch {
-	case len(failed) == 0:
-		return nil
-	case len(failed) == len(names):
-		return errors.Join(failed...)
-	}
-	return cmdline.Fail(cmdline.CodeSomeFailed, errors.Join(failed...))
 }

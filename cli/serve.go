@@ -24,7 +24,7 @@ type serveOptions struct {
 	Fallback  string        `flag:"fallback" complete:"policy" help:"the policy that decides when the first does not (default its prior, else srsf)"`
 	Verify    string        `flag:"verify-key" file:"pem" help:"file of a public key: policies from folders must be signed with its private key"`
 	Objective string        `flag:"objective" complete:"objective" help:"what policies decide by that ask for one, and what the metrics of costs count: a name or a YAML file, see objective ls"`
-	Physics   string        `flag:"physics" default:"ideal" help:"performance model from which policies take speeds, see physics"`
+	Physics   string        `flag:"physics" default:"ideal" help:"performance model from which policies take speeds, see docs/physics.md"`
 	Seed      uint64        `flag:"seed" default:"1" help:"seed of policies that draw random numbers"`
 	Deadline  time.Duration `flag:"deadline" default:"1s" min:"1ns" help:"time that the policy has for a decision, and then the fallback"`
 	Assume    time.Duration `flag:"assume" min:"0" help:"estimated run time of jobs that have no estimate"`

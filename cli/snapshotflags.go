@@ -19,7 +19,7 @@ import (
 type snapshotFlags struct {
 	Snapshot string        `flag:"snapshot" help:"file of the snapshot, see plan; - for standard input"`
 	Policy   string        `flag:"policy" complete:"policy" help:"the policy: a baseline (see baselines), released, or the folder of an exported policy or run"`
-	Physics  string        `flag:"physics" default:"ideal" help:"performance model, see physics"`
+	Physics  string        `flag:"physics" default:"ideal" help:"performance model, see docs/physics.md"`
 	Assume   time.Duration `flag:"assume" min:"0" help:"estimated run time of jobs that have no estimate"`
 	Restart  time.Duration `flag:"restart" min:"0" help:"time without progress for which a stopped or moved job holds its GPUs when it starts again"`
 	Beliefs  string        `flag:"beliefs" help:"file of what policies with +know have learned, also of run times for forecasts; see clustergym beliefs --save"`

@@ -74,7 +74,6 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "1", "--seeds", "1"}, []string{"comparisons", "decision_latency", "out", "report"}},
 		{[]string{"plan", "--snapshot", snapshot, "--policy", "las"}, []string{"free_gpus_after", "free_gpus_before", "gpus", "now_s", "ops",
 			"policy", "waiting", "wake_s"}},
-		{[]string{"version"}, []string{"go", "platform", "version"}},
 	} {
 		slices.Sort(c.want)
 		if got := keys(t, must(t, append(c.args, "--json")...).out); !slices.Equal(got, c.want) {
@@ -160,10 +159,7 @@ func TestScenariosAndEnvironmentsDescribeThemselves(t *testing.T) {
 	s := must(t, "scenario", "describe", "embedded-small-v1", "--set", "cluster.servers=16").out
 	contains(t, s, "servers: 16", "# test: 12 windows")
 	again := file(t, "mine.yaml", s)
-	contains(t, must(t, "scenario", "validate", again, "embedded-small-v1").out, again+": ok", "embedded-small-v1: ok")
-	if s := command(t, "scenario", "validate", again, "nothing-v1"); s.code != cmdline.CodeSomeFailed {
-		t.Errorf("one of two scenarios is wrong: exit code %d, want %d", s.code, cmdline.CodeSomeFailed)
-	}
+	contains(t, must(t, "scenario", "describe", again).out, "servers: 16", "# test: 12 windows")
 	contains(t, must(t, "baselines").out, "sjfskip", "las", "yes")
 	contains(t, must(t, "baselines", "sjfhold").out, "times=5", "values: 0 to 1e+06", "EASY", "takes +menu: yes")
 	contains(t, must(t, "baselines", "+loan").out, "inference pool")

@@ -31,7 +31,7 @@ func TestFilesOfOthersDoNotActOnTheTerminal(t *testing.T) {
 			{"plan", "--policy", "fifo", "--snapshot", snapshot},
 			{"plan", "--policy", "fifo", "--snapshot", field},
 			{"scenario", "describe", scenario},
-			{"scenario", "validate", key},
+			{"scenario", "describe", key},
 			{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--gate", gate},
 		} {
 			s := command(t, args...)

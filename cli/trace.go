@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,7 @@ func newTraceCmd(a *app) *cobra.Command {
 		fmt.Sprintf(`Traces are tables of jobs, plain or gzip. How a file begins determines the format: %s.
 If two formats share a header, --format selects one. docs/traces.md describes them.`, strings.Join(flags.Formats(), ", ")),
 		newTraceStatsCmd(a), newTraceImportCmd(a), newTraceGenCmd(a),
-		newTraceRecordCmd(a), newTraceFetchCmd(a))
+		newTraceFetchCmd(a))
 }
 
 // traceInput are the flags for reading a part of a trace.
@@ -26,8 +28,8 @@ type traceInput struct {
 	flags.Window
 }
 
-func (o *traceInput) workload(ctx context.Context, a *app, path string) (trace.Workload, error) {
-	w, err := o.Read(ctx, path, a.In, a.Say)
+func (o *traceInput) workload(ctx context.Context, a *app, path string, in io.Reader) (trace.Workload, error) {
+	w, err := o.Read(ctx, path, in, a.Say)
 	if err != nil {
 		return w, err
 	}
@@ -46,22 +48,46 @@ type outOptions struct {
 
 func newTraceImportCmd(a *app) *cobra.Command {
 	return newCommand(a, &importOptions{}, &cobra.Command{
-		Use:   "import FILE",
-		Short: "Convert a trace to the native CSV format",
+		Use:   "import {FILE | LOG...}",
+		Short: "Make a trace in the native CSV format, of another one or of decision logs",
 		Long: cmdline.Long(`
 Reads a trace of any format and writes it in the native one; if it fails, it writes no partial file. It says how many rows it
 leaves out and why, and what it takes for granted. Of a table in no known format it only says which columns it recognises:
---columns, copied and checked, then reads it. Flags select a part of the trace.`),
+--columns, copied and checked, then reads it. Flags select a part of the trace.
+
+It also makes a trace of the jobs that decision logs show. serve and clustergym-kube write such a log with --decision-log, also in
+shadow mode, in which clustergym-kube changes nothing. So the trace has the jobs of your own cluster, whatever scheduler runs
+them. Give the logs of one cluster in the order in which they were written. The trace has the jobs that ran and ended: what they
+asked for, when they were submitted, and how long they ran. A job ends in the trace when a snapshot no longer shows it, which may
+be as much too late as the snapshots are apart. After an hour without a snapshot the end of a job counts as unknown, and the job is
+left out. Jobs that have not ended yet are left out, too, so record for much longer than jobs run. Times begin with the first
+submission. Damaged lines are left out and counted.`),
 		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
   clustergym trace import log.csv --columns job_id=id,num_gpu=gpus,submit_time=created,duration=ended-started -o jobs.csv
   clustergym trace import log.swf --columns num_gpu=processors -o jobs.csv
-  clustergym trace import philly.csv.gz --count 20000 -o - | head`,
-		Args: cobra.ExactArgs(1),
+  clustergym trace import philly.csv.gz --count 20000 -o - | head
+  clustergym trace import monday.jsonl tuesday.jsonl -o own.csv.gz`,
+		Args: cobra.MinimumNArgs(1),
 	}, runTraceImport)
 }
 
 func runTraceImport(ctx context.Context, a *app, opts *importOptions, args []string) error {
-	w, err := opts.workload(ctx, a, args[0])
+	in, done, err := a.open(args[0], "read trace")
+	if err != nil {
+		return err
+	}
+	defer done()
+	text := bufio.NewReader(in)
+	head, _ := text.Peek(len(decisionHead))
+	switch log := string(head) == decisionHead; {
+	case log && (opts.Trace.Format != "" || len(opts.Columns) > 0 || opts.Window != flags.Window{}):
+		return cmdline.Usage("%s is a decision log: want no flags for other formats, and none that select a part", args[0])
+	case log:
+		return importLogs(ctx, a, opts.Out, args, text)
+	case len(args) > 1:
+		return cmdline.Usage("%s is no decision log: want it alone", args[0])
+	}
+	w, err := opts.workload(ctx, a, args[0], text)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ type statusCount struct {
 }
 
 func runTraceStats(ctx context.Context, a *app, opts *statsOptions, args []string) error {
-	w, err := opts.workload(ctx, a, args[0])
+	w, err := opts.workload(ctx, a, args[0], a.In)
 	if err != nil {
 		return err
 	}

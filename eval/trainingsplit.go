@@ -31,7 +31,7 @@ type Past struct {
 	speeds  []byte
 }
 
-// fitSeed is the seed of the fit, the default of the command predictor fit. All seeds of a suite share the fit.
+// fitSeed is the seed of the fit, the default of clustergym-studies predictor fit. All seeds of a suite share the fit.
 const fitSeed = 1
 
 // newPast returns the training split of a scenario, nil if it has none.

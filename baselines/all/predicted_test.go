@@ -47,7 +47,7 @@ func TestFittedMistakes(t *testing.T) {
 	}
 	_, err := New("a-srpt:predictor=fitted")
 	const want = `policy "a-srpt:predictor=fitted": option predictor: this needs a scenario and its training split, which are known` +
-		` only in eval; otherwise want a file that clustergym predictor fit wrote`
+		` only in eval; otherwise want a file that clustergym-studies predictor fit wrote`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -11,7 +11,7 @@ import (
 // PredictorHelp is the help text about the values of a flag that names a predictor.
 const PredictorHelp = `A predictor is one of these: granted (the scenario's estimates); group-mean, group-median and forest
 (computed from earlier runs of the recurring job); noisy(SIGMA) (the scenario's estimates with an error); or a file that
-clustergym predictor fit wrote.`
+clustergym-studies predictor fit wrote.`
 
 // Predictor returns the predictor that a flag names. The parameter flag is the flag's name, for errors.
 func Predictor(flag, kind string) (predict.Predictor, error) {

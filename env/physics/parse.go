@@ -9,10 +9,9 @@ import (
 
 // form describes the syntax of a part and how to make it.
 type form struct {
-	name  string
-	about string
-	args  []arg
-	make  func(v []float64) Part
+	name string
+	args []arg
+	make func(v []float64) Part
 }
 
 // arg is a number between the parentheses and its bounds.
@@ -22,49 +21,19 @@ type arg struct {
 }
 
 var forms = []form{
-	{
-		"inter-server", "a gang spread over n servers where m would do takes up to 1+P times as long", []arg{{"P", 0, 1e6}},
-		func(v []float64) Part { return InterServer{Penalty: v[0]} },
-	},
-	{
-		"gpu-type", "the speed of the job's model on the GPUs that it holds", nil,
-		func([]float64) Part { return GPUType{} },
-	},
-	{
-		"cpu-mem", "the throughput with the CPU and memory that it holds, relative to what it asked for", nil,
-		func([]float64) Part { return CPUMem{} },
-	},
-	{
-		"sharing", "interference of jobs on one GPU, S times as strong as Gavel measured; a share is then no cap",
-		[]arg{{"S", 0, 10}}, func(v []float64) Part { return Sharing{Strength: v[0]} },
-	},
-	{
-		"scaling", "throughput of elastic jobs by their number of workers, after Pollux", nil,
-		func([]float64) Part { return Scaling{} },
-	},
-	{
-		"diminishing", "every worker beyond the smallest gang brings only G", []arg{{"G", 0.01, 1}},
-		func(v []float64) Part { return Diminishing{Gain: v[0]} },
-	},
-	{
-		"network", "communication within servers at I, through NICs at N and racks' shared uplinks at U GB/s",
-		[]arg{{"I", 0.001, 1e6}, {"N", 0.001, 1e6}, {"U", 0.001, 1e6}},
-		func(v []float64) Part { return NewNetwork(v[0], v[1], v[2]) },
-	},
-	{
-		"interleaved", "network(I,N,U), except that gangs on an uplink wait only as far as they communicate at the same time",
-		[]arg{{"I", 0.001, 1e6}, {"N", 0.001, 1e6}, {"U", 0.001, 1e6}},
-		func(v []float64) Part { return NewInterleaved(v[0], v[1], v[2]) },
-	},
-	{
-		"power", "GPUs of a rack that would draw more than W watts all slow down until they do not", []arg{{"W", 1, 1e9}},
-		func(v []float64) Part { return Power{Watts: v[0]} },
-	},
-	{
-		"jitter", "what no profile knows: a factor exp(S z) for each job and number of servers, z normal",
-		[]arg{{"S", 0, 1}}, func(v []float64) Part { return Jitter{Sigma: v[0]} },
-	},
+	{"inter-server", []arg{{"P", 0, 1e6}}, func(v []float64) Part { return InterServer{Penalty: v[0]} }},
+	{"gpu-type", nil, func([]float64) Part { return GPUType{} }},
+	{"cpu-mem", nil, func([]float64) Part { return CPUMem{} }},
+	{"sharing", []arg{{"S", 0, 10}}, func(v []float64) Part { return Sharing{Strength: v[0]} }},
+	{"scaling", nil, func([]float64) Part { return Scaling{} }},
+	{"diminishing", []arg{{"G", 0.01, 1}}, func(v []float64) Part { return Diminishing{Gain: v[0]} }},
+	{"network", bandwidths, func(v []float64) Part { return NewNetwork(v[0], v[1], v[2]) }},
+	{"interleaved", bandwidths, func(v []float64) Part { return NewInterleaved(v[0], v[1], v[2]) }},
+	{"power", []arg{{"W", 1, 1e9}}, func(v []float64) Part { return Power{Watts: v[0]} }},
+	{"jitter", []arg{{"S", 0, 1}}, func(v []float64) Part { return Jitter{Sigma: v[0]} }},
 }
+
+var bandwidths = []arg{{"I", 0.001, 1e6}, {"N", 0.001, 1e6}, {"U", 0.001, 1e6}}
 
 // Parse returns the model with the given name: "ideal", or parts joined by "*", for example "sharing(0.3) * inter-server(0.5)".
 func Parse(name string) (Model, error) {
@@ -135,21 +104,6 @@ func (f *form) usage() string {
 		names[i] = a.name
 	}
 	return f.name + "(" + strings.Join(names, ",") + ")"
-}
-
-// Help describes how a part is written and what it does.
-type Help struct {
-	Usage string `json:"usage"`
-	About string `json:"about"`
-}
-
-// Parts lists the parts that Parse accepts.
-func Parts() []Help {
-	all := make([]Help, len(forms))
-	for i := range forms {
-		all[i] = Help{forms[i].usage(), forms[i].about}
-	}
-	return all
 }
 
 func usages() string {

@@ -117,7 +117,7 @@ def test_lists():
 
 
 def test_version_and_command():
-    said = subprocess.run([Path(sys.executable).with_name("clustergym"), "version"], check=True, capture_output=True, text=True)
+    said = subprocess.run([Path(sys.executable).with_name("clustergym"), "--version"], check=True, capture_output=True, text=True)
     commit = clustergym.__version__.split("+")[-1]
     assert said.stdout.startswith("clustergym ") and clustergym.__version__[0].isdigit()
     assert commit.split(".")[0].removeprefix("g") in said.stdout.replace("-", ".")
@@ -127,7 +127,7 @@ def test_version_and_command():
 
 def test_a_command_without_a_program(tmp_path):
     wrong = subprocess.run(
-        [Path(sys.executable).with_name("clustergym"), "version"],
+        [Path(sys.executable).with_name("clustergym"), "--version"],
         capture_output=True,
         text=True,
         env={"CLUSTERGYM_PROGRAM": str(tmp_path / "none")},

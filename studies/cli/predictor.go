@@ -20,10 +20,10 @@ import (
 )
 
 func newPredictorCmd(a *cmdline.App) *cobra.Command {
-	return cmdline.NewGroup("predictor", "Compare predictors of how long jobs run",
+	return cmdline.NewGroup("predictor", "Train and compare predictors of how long jobs run",
 		`Policies such as A-SRPT order jobs by how many training iterations each will take. They predict this number from similar jobs
 that have ended. `+flags.PredictorHelp,
-		newPredictorCompareCmd(a))
+		newPredictorFitCmd(a), newPredictorCompareCmd(a))
 }
 
 type predictorCompareOptions struct {

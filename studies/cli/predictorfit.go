@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,24 +12,18 @@ import (
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	"github.com/clustergym/clustergym/internal/progress"
 )
-
-func newPredictorCmd(a *app) *cobra.Command {
-	return cmdline.NewGroup("predictor", "Train predictors of how long jobs run",
-		`Policies such as A-SRPT order jobs by how many training iterations each will take. They predict this number from similar jobs
-that have ended. `+flags.PredictorHelp,
-		newPredictorFitCmd(a))
-}
 
 type predictorFitOptions struct {
 	Scenario flags.Scenario
-	Kind     string `flag:"kind" default:"forest" complete:"predictor" help:"predictor to train: see predictor --help"`
+	Kind     string `flag:"kind" default:"forest" help:"predictor to train: see predictor --help"`
 	Seed     uint64 `flag:"seed" default:"1" help:"seed of the predictor's random draws"`
 	Out      string `flag:"out,o" required:"true" help:"file to write; its name ends in .predictor"`
 }
 
-func newPredictorFitCmd(a *app) *cobra.Command {
-	return newCommand(a, &predictorFitOptions{}, &cobra.Command{
+func newPredictorFitCmd(a *cmdline.App) *cobra.Command {
+	return flags.Command(&cobra.Command{
 		Use:   "fit --scenario NAME --out FILE",
 		Short: "Train a predictor on the training split of a scenario",
 		Long: cmdline.Long(`
@@ -39,9 +32,11 @@ predictor learned. The file is accepted wherever a predictor is named, and can b
 write equal bytes. eval does the same by itself, on at most the latest 50,000 jobs, for policies with the option
 predictor=fitted.`,
 			cmdline.CodeNoRun, cmdline.CodeMismatch),
-		Example: `  clustergym predictor fit --scenario venus-contended-v1 --out venus.predictor
-  clustergym predictor fit --scenario my.yaml --kind group-median --out - > median.predictor`,
-	}, runPredictorFit)
+		Example: `  clustergym-studies predictor fit --scenario venus-contended-v1 --out venus.predictor
+  clustergym-studies predictor fit --scenario my.yaml --kind group-median --out - > median.predictor`,
+	}, &predictorFitOptions{}, flags.Shared, func(ctx context.Context, o *predictorFitOptions, _ []string) error {
+		return runPredictorFit(ctx, a, o)
+	})
 }
 
 // predictorFitted is the result of predictor fit.
@@ -53,7 +48,7 @@ type predictorFitted struct {
 	Seed      uint64 `json:"seed"`
 }
 
-func runPredictorFit(ctx context.Context, a *app, opts *predictorFitOptions, _ []string) error {
+func runPredictorFit(ctx context.Context, a *cmdline.App, opts *predictorFitOptions) error {
 	if opts.Out != "-" && !strings.HasSuffix(opts.Out, option.FileExtension) {
 		return cmdline.Usage("--out %q, want a name that ends in %s, or - for standard output", opts.Out, option.FileExtension)
 	}
@@ -69,7 +64,7 @@ func runPredictorFit(ctx context.Context, a *app, opts *predictorFitOptions, _ [
 	if err != nil {
 		return err
 	}
-	bar := a.bar("fit", "jobs", int64(len(jobs)))
+	bar := progress.New(a.Talk, progress.Options{Quiet: a.Quiet, Total: int64(len(jobs)), Label: "fit", Unit: "jobs"})
 	err = predict.Teach(ctx, jobs, p, opts.Seed, func(n int) { bar.Set(int64(n)) })
 	bar.Finish()
 	if err != nil {
@@ -78,18 +73,13 @@ func runPredictorFit(ctx context.Context, a *app, opts *predictorFitOptions, _ [
 	if err := a.Write(opts.Out, func(w io.Writer) error { return predict.Save(w, p) }); err != nil {
 		return err
 	}
-	result := predictorFitted{opts.Out, s.Name, p.Name(), len(jobs), opts.Seed}
+	r := predictorFitted{opts.Out, s.Name, p.Name(), len(jobs), opts.Seed}
 	switch {
 	case opts.Out == "-": // standard output contains the predictor itself
 		return nil
 	case a.JSON:
-		return a.PrintJSON(result)
+		return a.PrintJSON(r)
 	}
-	a.Printf("%s: %s, by %d jobs of the training split of %s\n", result.Out, result.Predictor, result.Jobs, result.Scenario)
-	if tested([]*scenario.Scenario{s}) {
-		const rule = "a-srpt:backfill=true:predictor="
-		a.Printf("evaluate: %s\n", next(slices.Concat([]string{"eval", "--scenario", opts.Scenario.Name}, opts.Scenario.Again(),
-			[]string{"--policies", list([]string{"fjf", rule + "group-median", rule + opts.Out}), "--baseline", "fjf"})...))
-	}
+	a.Printf("%s: %s, by %d jobs of the training split of %s\n", r.Out, r.Predictor, r.Jobs, r.Scenario)
 	return nil
 }

@@ -19,24 +19,31 @@ func decided(now int, jobs ...string) string {
 const recorded = `{"id":"mine","submit_s":1000,"workers":2,"user":"ann","cpu_milli":4000,"mem_mib":100,"progress_s":%d,"state":"running",` +
 	`"placement":[{"server":"a","workers":2,"cpu_milli":4000,"mem_mib":100,"gpus":[0,1]}]}`
 
-// TestTraceRecord checks that the trace of a log, of which a line is damaged, can be described and played.
-func TestTraceRecord(t *testing.T) {
+// TestTraceOfDecisionLogs checks that the trace of a log, of which a line is damaged, can be described and played.
+func TestTraceOfDecisionLogs(t *testing.T) {
 	const waits = `{"id":"other","submit_s":1060,"workers":1,"state":"pending"}`
 	first := file(t, "first.jsonl", decided(1060, fmt.Sprintf(recorded, 60), waits)+`{"version":1,"ti`+"\n")
 	second := file(t, "second.jsonl", decided(1100, fmt.Sprintf(recorded, 100))+decided(1120))
 	out := file(t, "own.csv", "")
-	r := must(t, "trace", "record", first, second, "-o", out)
+	r := must(t, "trace", "import", first, second, "-o", out)
 	contains(t, r.talk, "1 jobs from 3 snapshots", "1 jobs went before they ran, and are left out", "1 damaged lines are left out")
 	contains(t, read(t, out), "mine,2,0,120,ann,,1000,4000,100,")
 	contains(t, must(t, "trace", "stats", out).out, "rows")
 	must(t, "simulate", "--trace", out, "--servers", "1", "--gpus-per-server", "2", "--policy", "fifo")
-	piped := commandWith(t.Context(), read(t, second), "trace", "record", "-", "--json")
+	piped := commandWith(t.Context(), read(t, second), "trace", "import", "-", "--json")
 	if piped.code != cmdline.CodeOK || !strings.HasPrefix(piped.out, "job_id,") {
 		t.Errorf("on standard input: exit code %d\n%s\n%s", piped.code, piped.talk, piped.out)
 	}
-	told := must(t, "trace", "record", second, "-o", out, "--json")
+	told := must(t, "trace", "import", second, "-o", out, "--json")
 	contains(t, told.out, `"jobs": 1`, `"snapshots": 2`, `"ended": 1`, `"damaged_lines": 0`)
-	none := command(t, "trace", "record", first)
+	for want, args := range map[string][]string{
+		"want no flags for other formats": {second, "--count", "3"}, "is no decision log: want it alone": {out, second},
+	} {
+		if s := command(t, append([]string{"trace", "import"}, args...)...); s.code != cmdline.CodeUsage || !strings.Contains(s.talk, want) {
+			t.Errorf("%v: exit code %d: %s", args, s.code, s.talk)
+		}
+	}
+	none := command(t, "trace", "import", first)
 	if none.code == cmdline.CodeOK {
 		t.Error("a log without a job that ended is no error")
 	}
