@@ -102,7 +102,7 @@ func TestQuickstartGoesThroughEverything(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := must(t, "quickstart", "--updates", "1", "--dir", "runs/quick")
 	contains(t, s.talk, "1/4 train", "2/4 export", "3/4 compare", "4/4 ask")
-	contains(t, s.out, "What the team saves", "Difference from prior", "learned at", "policy: runs/quick/policy")
+	contains(t, s.out, "runs/quick: 1 of 1 updates", "Difference from prior", "learned at", "policy learned: runs/quick/policy")
 	if s := command(t, "quickstart", "--updates", "1", "--dir", "runs/quick"); s.code == cmdline.CodeOK || !strings.Contains(s.talk, "--dir") {
 		t.Errorf("a second one in the same folder: exit code %d\n%s", s.code, s.talk)
 	}

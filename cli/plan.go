@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -73,7 +72,6 @@ type plan struct {
 	*explain.Plan
 	// Held lists the jobs that the policy would stop or move, or start in their place, but for the limit.
 	Held   []string        `json:"held,omitempty"`
-	Cost   float64         `json:"restart_gpu_hours,omitempty"`
 	Starts []explain.Start `json:"starts,omitempty"`
 	// Unfinished says what the time of --starts did not suffice for.
 	Unfinished string `json:"unfinished,omitempty"`
@@ -83,19 +81,46 @@ type plan struct {
 
 func runPlan(ctx context.Context, a *app, opts *planOptions, _ []string) error {
 	if opts.Example {
-		_, err := io.WriteString(a.Out, exampleSnapshot)
-		return err
+		return text(a.Out, exampleSnapshot)
 	}
-	on, out, why, err := planState(ctx, a, opts)
+	from, err := a.verifier(opts.Key)
 	if err != nil {
 		return err
 	}
-	if opts.Job != "" {
-		id, err := findJob(&on.state.View, opts.Job)
+	measures, err := openObjectives(opts.Objective)
+	if err != nil {
+		return err
+	}
+	on, err := opts.open(a, from)
+	if err != nil {
+		return err
+	}
+	if n := on.state.Assume(opts.Assume); n > 0 {
+		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.Assume)
+	}
+	on.state.SetProfile(physics.Profiled(on.play.Physics))
+	planned, err := decide.Plan(ctx, on.state, on.by, decide.Asking{Seed: opts.Seed, Stops: opts.Stops, Choices: opts.Job != ""})
+	switch {
+	case err != nil:
+		return unestimated(err, on.by)
+	case opts.Job != "":
+		return explainJob(a, planned, &on.state.View, opts.Job)
+	}
+	out := &plan{Plan: planned.Plan}
+	for _, h := range planned.Held {
+		out.Held = append(out.Held, on.state.Spec(h.Job).Name)
+	}
+	if opts.Starts > 0 {
+		if err := out.forecast(ctx, on, opts.Starts); err != nil {
+			return err
+		}
+	}
+	if len(measures) > 0 {
+		on.play.Objectives = measures
+		out.Played, _, err = new(whatifOptions).compare(a, on.by, whatif.Change{Nothing: true}, on.playOn(ctx))
 		if err != nil {
 			return err
 		}
-		return explainJob(a, why, id)
 	}
 	if a.JSON {
 		return a.PrintJSON(out)
@@ -107,59 +132,6 @@ func runPlan(ctx context.Context, a *app, opts *planOptions, _ []string) error {
 //
 //go:embed example.json
 var exampleSnapshot string
-
-// planState asks the policy for its plan for the snapshot.
-func planState(ctx context.Context, a *app, opts *planOptions) (*asked, *plan, *decide.Planned, error) {
-	from, err := a.verifier(opts.Key)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	measures, err := openObjectives(opts.Objective)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	on, err := opts.open(a, from)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if n := on.state.Assume(opts.Assume); n > 0 {
-		a.Say("%s without an estimate: assumed to run %v", phrase.Count(n, "job"), opts.Assume)
-	}
-	on.state.SetProfile(physics.Profiled(on.play.Physics))
-	planned, err := decide.Plan(ctx, on.state, on.by, decide.Asking{Seed: opts.Seed, Stops: opts.Stops, Choices: opts.Job != ""})
-	if err != nil {
-		return nil, nil, nil, unestimated(err, on.by)
-	}
-	out := &plan{Plan: planned.Plan}
-	for _, h := range planned.Held {
-		out.Held = append(out.Held, on.state.Spec(h.Job).Name)
-	}
-	out.Cost = restartCost(on.state, out.Plan, opts.Restart)
-	if opts.Starts > 0 {
-		err = out.forecast(ctx, on, opts.Starts)
-	}
-	if err == nil && len(measures) > 0 {
-		on.play.Objectives = measures
-		out.Played, _, err = new(whatifOptions).compare(a, on.by, whatif.Change{Nothing: true}, on.playOn(ctx))
-	}
-	return on, out, planned, err
-}
-
-// restartCost returns the GPU-hours that restarts after the stops and moves of a plan take, in which the jobs make no progress.
-func restartCost(s *cluster.State, p *explain.Plan, restart time.Duration) (hours float64) {
-	stopped := map[string]bool{}
-	for i := range p.Ops {
-		if op := p.Ops[i].Op; op == cluster.OpPreempt.String() || op == cluster.OpMigrate.String() {
-			stopped[p.Ops[i].Job] = true
-		}
-	}
-	for _, id := range s.Running() {
-		if stopped[s.Spec(id).Name] {
-			hours += restart.Hours() * float64(s.Placement(id).GPUMilli()) / cluster.WholeGPU
-		}
-	}
-	return hours
-}
 
 // forecast forecasts when the jobs start that wait after the plan, because it does not start them or because it stops them. It
 // says in Unfinished if the time did not suffice.
@@ -211,9 +183,6 @@ func (p *plan) print(a *app) error {
 	}
 	if len(p.Held) > 0 {
 		a.Printf("\nheld by --preemptions: %s\n", strings.Join(p.Held, ", "))
-	}
-	if p.Cost > 0 {
-		a.Printf("\nrestarts after these stops and moves cost %.1f GPU-hours\n", p.Cost)
 	}
 	if len(p.Starts) > 0 {
 		a.Printf("\n")

@@ -117,19 +117,19 @@ func TestPlanAssumesEstimates(t *testing.T) {
 	}
 }
 
-// TestPlanLimitsPreemptions checks that a limit holds stops back and says so, and that the cost of restarts is told.
+// TestPlanLimitsPreemptions checks that a limit holds stops back and says so, and that --objective tells what restarts cost.
 func TestPlanLimitsPreemptions(t *testing.T) {
 	snapshot := file(t, "cluster.json", must(t, "plan", "--example").out)
 	ask := func(more ...string) string {
 		return must(t, append([]string{"plan", "--snapshot", snapshot, "--policy", "srtf"}, more...)...).out
 	}
-	contains(t, ask("--restart", "30m"), "preempt  pretrain-7b", "restarts after these stops and moves cost 8.0 GPU-hours")
+	contains(t, ask("--restart", "30m", "--objective", "keep-work"), "preempt  pretrain-7b", "4/h lost_gpu_time   32 ", "srtf, nothing now")
 	if free := ask("--preemptions", "9"); free != ask() {
 		t.Errorf("with a limit that is not reached:\n%s\nwithout:\n%s", free, ask())
 	}
 	none := ask("--preemptions", "0", "--restart", "30m")
 	contains(t, none, "held by --preemptions: pretrain-7b", "start")
-	if strings.Contains(none, "preempt ") || strings.Contains(none, "GPU-hours") {
+	if strings.Contains(none, "preempt ") {
 		t.Errorf("with no preemptions allowed:\n%s", none)
 	}
 	if s := command(t, "plan", "--snapshot", snapshot, "--policy", "srtf", "--preemptions", "-2"); s.code != cmdline.CodeUsage {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/eval/explain"
@@ -22,45 +23,37 @@ type jobPlan struct {
 	of      int              // how many choices the team made in all
 }
 
-// findJob returns the job with the given name.
-func findJob(s *cluster.View, name string) (cluster.JobID, error) {
-	var names []string
-	for i := range s.Jobs() {
-		if id := cluster.JobID(i); s.Spec(id).Name == name {
-			return id, nil
+// explainJob prints the policy's decision about one job of a state, and for every server whether the job could use it.
+func explainJob(a *app, p *decide.Planned, before *cluster.View, name string) error {
+	id, names := cluster.JobID(-1), []string{}
+	for i := range cluster.JobID(before.Jobs()) {
+		if names = append(names, before.Spec(i).Name); before.Spec(i).Name == name {
+			id = i
 		}
-		names = append(names, s.Spec(cluster.JobID(i)).Name)
 	}
-	if len(names) == 0 {
-		return 0, cmdline.Usage("--job %q: the snapshot has no jobs", name)
+	switch {
+	case len(names) == 0:
+		return cmdline.Usage("--job %q: the snapshot has no jobs", name)
+	case id < 0:
+		names = names[:min(len(names), 20)]
+		return cmdline.Usage("--job %q: no such job in the snapshot%s", name, cmdline.DidYouMean(name, names))
 	}
-	names = names[:min(len(names), 20)]
-	return 0, cmdline.Usage("--job %q: no such job in the snapshot%s", name, cmdline.DidYouMean(name, names))
-}
-
-// explainJob prints the policy's decision about one job, and for every server whether the job could use it.
-func explainJob(a *app, p *decide.Planned, id cluster.JobID) error {
 	s := p.Why.After()
-	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: s.Spec(id).Name, Ops: []explain.Op{}, Servers: p.Why.Servers(id)}
-	out.Choices, out.of = explain.About(p.Choices, out.Job), len(p.Choices)
+	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: name, Ops: []explain.Op{}, Servers: append([]explain.Server{}, p.Why.Servers(id)...)}
+	out.Choices, out.of = explain.About(p.Choices, name), len(p.Choices)
 	for _, o := range p.Ops {
-		if o.Job == out.Job {
+		if o.Job == name {
 			out.Ops = append(out.Ops, o)
 		}
 	}
-	for i := range p.Waiting {
-		if p.Waiting[i].Job == out.Job {
-			out.Waiting = &p.Waiting[i]
-		}
+	if i := slices.IndexFunc(p.Waiting, func(w explain.Waiting) bool { return w.Job == name }); i >= 0 {
+		out.Waiting = &p.Waiting[i]
 	}
 	for _, piece := range s.Placement(id) {
 		out.Where = append(out.Where, explain.Piece{
 			Server: s.Server(piece.Server).Name, Workers: piece.Workers, GPUs: append([]int32{}, s.GPUsOn(id, piece.Server)...),
 			Left: s.FreeGPUs(piece.Server),
 		})
-	}
-	if out.Servers == nil {
-		out.Servers = []explain.Server{}
 	}
 	if a.JSON {
 		return a.PrintJSON(out)
