@@ -141,43 +141,43 @@ func planOf(answer []byte) (map[string]any, error) {
 	return fields, nil
 }
 
+// absent stands for a value that one of two JSON values lacks.
+type absent struct{}
+
 // differ returns the first place where two JSON values differ, or "" if they do not.
 func differ(path string, was, now any) string {
-	switch was := was.(type) {
+	switch a := was.(type) {
 	case map[string]any:
-		now, ok := now.(map[string]any)
-		if !ok {
+		b, same := now.(map[string]any)
+		if !same {
 			break
 		}
-		names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(now))
+		names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			at := name
-			if path != "" {
-				at = path + "." + name
+			at := func(m map[string]any) any {
+				if v, there := m[name]; there {
+					return v
+				}
+				return absent{}
 			}
-			a, before := was[name]
-			b, after := now[name]
-			if !before || !after {
-				return says(at, a, before, b, after)
-			}
-			if d := differ(at, a, b); d != "" {
+			if d := differ(strings.TrimPrefix(path+"."+name, "."), at(a), at(b)); d != "" {
 				return d
 			}
 		}
 		return ""
 	case []any:
-		now, ok := now.([]any)
-		if !ok {
+		b, same := now.([]any)
+		if !same {
 			break
 		}
-		for i := range min(len(was), len(now)) {
-			if d := differ(fmt.Sprintf("%s[%d]", path, i), was[i], now[i]); d != "" {
+		for i := range min(len(a), len(b)) {
+			if d := differ(fmt.Sprintf("%s[%d]", path, i), a[i], b[i]); d != "" {
 				return d
 			}
 		}
-		if len(was) != len(now) {
-			return fmt.Sprintf("%s: %d in the log, now %d", path, len(was), len(now))
+		if len(a) != len(b) {
+			return fmt.Sprintf("%s: %d in the log, now %d", path, len(a), len(b))
 		}
 		return ""
 	default:
@@ -185,12 +185,8 @@ func differ(path string, was, now any) string {
 			return ""
 		}
 	}
-	return says(path, was, true, now, true)
-}
-
-func says(path string, was any, before bool, now any, after bool) string {
-	text := func(v any, there bool) string {
-		if !there {
+	text := func(v any) string {
+		if v == (absent{}) {
 			return "nothing"
 		}
 		b, _ := json.Marshal(v) // cannot fail: the value was parsed from JSON
@@ -199,5 +195,5 @@ func says(path string, was any, before bool, now any, after bool) string {
 		}
 		return string(b)
 	}
-	return fmt.Sprintf("%s: %s in the log, now %s", path, text(was, before), text(now, after))
+	return fmt.Sprintf("%s: %s in the log, now %s", path, text(was), text(now))
 }
