@@ -19,13 +19,12 @@ import (
 )
 
 type beliefsOptions struct {
-	from flags.Scenario // whose training split teaches; its name is "" for none
-	save string
+	From flags.Scenario // whose training split teaches; its name is "" for none
+	Save string         `flag:"save" help:"write what was learned to this file"`
 }
 
 func newBeliefsCmd(a *app) *cobra.Command {
-	var opts beliefsOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &beliefsOptions{}, &cobra.Command{
 		Use:   "beliefs [LOG...]",
 		Short: "Write what policies with +know begin with",
 		Long: cmdline.Long(`
@@ -38,11 +37,8 @@ Without --save, the command says what is in such a file.`),
 		Example: `  clustergym beliefs --scenario venus-load110-weak-moldable-warm-untold-v1 --save beliefs.json
   clustergym beliefs beliefs.json log.jsonl.gz --save more.json
   clustergym beliefs more.json`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runBeliefs(cmd.Context(), a, opts, args) },
-	}
-	cmd.Flags().StringVar(&opts.save, "save", "", "write what was learned to this file")
-	flags.Bind(cmd, &opts.from, a.words())
-	return cmd
+		Args: cobra.ArbitraryArgs,
+	}, runBeliefs)
 }
 
 // beliefsResult is the result of beliefs.
@@ -55,14 +51,14 @@ type beliefsResult struct {
 	High     float64 `json:"p90_s"`
 }
 
-func runBeliefs(ctx context.Context, a *app, opts beliefsOptions, files []string) error {
-	file := opts.save
+func runBeliefs(ctx context.Context, a *app, opts *beliefsOptions, files []string) error {
+	file := opts.Save
 	switch {
-	case file == "" && (len(files) != 1 || opts.from.Name != ""):
-		return cmdline.Usage("%d files, --scenario %q: want one file of beliefs, or --save FILE", len(files), opts.from.Name)
+	case file == "" && (len(files) != 1 || opts.From.Name != ""):
+		return cmdline.Usage("%d files, --scenario %q: want one file of beliefs, or --save FILE", len(files), opts.From.Name)
 	case file == "":
 		file = files[0]
-	case len(files) == 0 && opts.from.Name == "":
+	case len(files) == 0 && opts.From.Name == "":
 		return cmdline.Usage("--save %s: want logs or --scenario", file)
 	default:
 		release, err := decide.LockBeliefs(file)
@@ -75,8 +71,8 @@ func runBeliefs(ctx context.Context, a *app, opts beliefsOptions, files []string
 	if err != nil {
 		return err
 	}
-	if opts.save != "" {
-		if err := decide.WriteBeliefs(opts.save, m); err != nil {
+	if opts.Save != "" {
+		if err := decide.WriteBeliefs(opts.Save, m); err != nil {
 			return err
 		}
 	}
@@ -93,12 +89,12 @@ func runBeliefs(ctx context.Context, a *app, opts beliefsOptions, files []string
 }
 
 // learned returns what the scenario and the files teach.
-func learned(ctx context.Context, a *app, opts beliefsOptions, files []string) (m *belief.Memory, err error) {
+func learned(ctx context.Context, a *app, opts *beliefsOptions, files []string) (m *belief.Memory, err error) {
 	m = belief.NewMemory()
 	switch {
-	case opts.from.Name != "":
-		m, err = taught(ctx, &opts.from)
-	case opts.save == "" || holdsBeliefs(files[0]):
+	case opts.From.Name != "":
+		m, err = taught(ctx, &opts.From)
+	case opts.Save == "" || holdsBeliefs(files[0]):
 		m, err = decide.ReadBeliefs(files[0])
 		files = files[1:]
 	}

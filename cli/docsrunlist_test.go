@@ -28,7 +28,7 @@ var leftOut = []struct{ page, command, flags, reason string }{
 	{"studies/expectations.md", "clustergym train -s embedded-small-v1", "--updates 1", "so that it ends soon"},
 	{"studies/expectations.md", "clustergym train --config", "--updates 1", "so that it ends soon"},
 	{"studies/expectations.md", "clustergym demo", "", "TestDemo runs it"},
-	{"studies/expectations.md", "clustergym env bench", "--steps 200", "so that it ends soon"},
+	{"studies/expectations.md", "clustergym env check", "--steps 200", "so that it ends soon"},
 	{"docs/house.md", "go test ./internal/pins", "", "make test runs it, without -update"},
 	{"docs/kubernetes.md", "", "", "cmd/clustergym-kube/e2e runs its walk-through; TestCommandsForClustersAreMarked finds marks at the others"},
 	{"docs/production.md", "curl", "-sSf", "so that a request that is refused fails"},

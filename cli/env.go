@@ -23,8 +23,7 @@ func newEnvCmd(a *app) *cobra.Command {
 candidates: what the base policy, the prior, would do next, and what could be done in its place. Each agent names one
 candidate in which its server takes part, or passes. The environment carries out what the agents agree on, and simulated time
 passes until the next choice.`,
-		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvBenchCmd(a), newEnvPlayCmd(a),
-		newEnvServeCmd(a))
+		newEnvDescribeCmd(a), newEnvCheckCmd(a), newEnvPlayCmd(a), newEnvServeCmd(a))
 }
 
 // gameOptions are the flags that define the game and its scenario.

@@ -126,7 +126,7 @@ func TestEveryMistakeIsAnsweredWithItsPlaceAndACode(t *testing.T) {
 		{"no log", []string{"replay", log}, cmdline.CodeError, []string{log}},
 		{"a split without windows", []string{"env", "check", "-s", "embedded-small-v1", "--split", "x"}, cmdline.CodeUsage, []string{`"x"`}},
 		{"a prior that is none", []string{"env", "check", "-s", "embedded-small-v1", "--prior", "x"}, cmdline.CodeUsage, []string{"--prior", `"x"`}},
-		{"an agreement that is none", []string{"env", "bench", "-s", "embedded-small-v1", "--agree", "al"}, cmdline.CodeUsage, []string{`"al"`, "all"}},
+		{"an agreement that is none", []string{"env", "check", "-s", "embedded-small-v1", "--agree", "al"}, cmdline.CodeUsage, []string{`"al"`, "all"}},
 		{"no window", []string{"env", "describe", "-s", "embedded-small-v1", "--window", "0"}, cmdline.CodeUsage, []string{"--window 0"}},
 		{"no such parameters", []string{"trace", "gen", "--jobs", "3", "--params", "absent.yaml"}, cmdline.CodeError, []string{"absent.yaml"}},
 		{"a load without GPUs", []string{"trace", "gen", "--jobs", "3", "--load", "1"}, cmdline.CodeUsage, []string{"gpus"}},

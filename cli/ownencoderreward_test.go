@@ -84,7 +84,7 @@ func TestEnvTakesEncoderAndReward(t *testing.T) {
 		t.Errorf("a learned policy with another encoder: exit code %d, %s", s.code, s.talk)
 	}
 	for flag, want := range map[string]string{"--encoder": "free", "--reward": "hour"} {
-		if s := must(t, "__complete", "env", "bench", flag, ""); !strings.Contains(s.out, want+"\n") {
+		if s := must(t, "__complete", "env", "check", flag, ""); !strings.Contains(s.out, want+"\n") {
 			t.Errorf("no %s is offered for %s:\n%s", want, flag, s.out)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
@@ -19,15 +18,15 @@ import (
 )
 
 type replayOptions struct {
-	logs    []string
-	policy  string
-	verify  bool
-	drawing drawOptions
+	Policy  string `flag:"policy" complete:"policy" help:"the policy that decides a decision log again (default the one that the log names)"`
+	Verify  bool   `flag:"verify" help:"fail unless the replay writes the same bytes"`
+	Drawing drawOptions
+
+	logs []string
 }
 
 func newReplayCmd(a *app) *cobra.Command {
-	var opts replayOptions
-	cmd := &cobra.Command{
+	return newCommand(a, &replayOptions{}, &cobra.Command{
 		Use:   "replay LOG [LOG2]",
 		Short: "Replay an event log or a decision log",
 		Long: cmdline.Long(`
@@ -50,17 +49,7 @@ compressed size.`, cmdline.CodeSomeFailed, cmdline.CodeNoRun, cmdline.CodeMismat
   clustergym replay fifo.jsonl srtf.jsonl --show
   clustergym replay decisions.jsonl --policy runs/first/policy`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.logs = args
-			return runReplay(cmd.Context(), a, opts)
-		},
-	}
-	cmd.Flags().StringVar(&opts.policy, "policy", "",
-		"the policy that decides a decision log again (default the one that the log names)")
-	cmdline.Complete(cmd, "policy", a.finder().Names)
-	cmd.Flags().BoolVar(&opts.verify, "verify", false, "fail unless the replay writes the same bytes")
-	flags.Bind(cmd, &opts.drawing, a.words())
-	return cmd
+	}, runReplay)
 }
 
 // replayed is the result of replay.
@@ -70,16 +59,16 @@ type replayed struct {
 	eval.Metrics
 }
 
-func runReplay(ctx context.Context, a *app, opts replayOptions) error {
-	if err := opts.drawing.validate(a); err != nil {
+func runReplay(ctx context.Context, a *app, opts *replayOptions, paths []string) error {
+	if err := opts.Drawing.validate(a); err != nil {
 		return err
 	}
-	if len(opts.logs) > 1 && opts.logs[0] == "-" && opts.logs[1] == "-" {
+	if opts.logs = paths; slices.Equal(paths, []string{"-", "-"}) {
 		return cmdline.Usage("standard input holds one log: want a file for the other")
 	}
 	var logs []*sim.Log
 	var results []replayed
-	for _, path := range opts.logs {
+	for _, path := range paths {
 		in, done, err := a.open(path, "read log")
 		if err != nil {
 			return err
@@ -89,18 +78,18 @@ func runReplay(ctx context.Context, a *app, opts replayOptions) error {
 		if head, _ := text.Peek(len(decisionHead)); string(head) == decisionHead {
 			return opts.replayDecisions(ctx, a, path, text)
 		}
-		if opts.policy != "" {
-			return cmdline.Usage("--policy %s: %s is no decision log", opts.policy, path)
+		if opts.Policy != "" {
+			return cmdline.Usage("--policy %s: %s is no decision log", opts.Policy, path)
 		}
 		var log *sim.Log
-		again := func(in io.Reader) (err error) { log, err = replayFrom(in, opts.verify); return err }
+		again := func(in io.Reader) (err error) { log, err = replayFrom(in, opts.Verify); return err }
 		if err := unpacked(path, text, again); err != nil {
 			return err
 		}
 		logs = append(logs, log)
-		results = append(results, replayed{Policy: log.Scheduler, Verified: opts.verify, Metrics: eval.Measure(log)})
+		results = append(results, replayed{Policy: log.Scheduler, Verified: opts.Verify, Metrics: eval.Measure(log)})
 	}
-	if err := opts.drawing.draw(a, logs...); err != nil {
+	if err := opts.Drawing.draw(a, logs...); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -110,7 +99,7 @@ func runReplay(ctx context.Context, a *app, opts replayOptions) error {
 		return a.PrintJSON(results)
 	}
 	verdict := "every operation is allowed"
-	if opts.verify {
+	if opts.Verify {
 		verdict = "the same bytes"
 	}
 	var columns [][][]string

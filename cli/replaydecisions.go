@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,44 +33,40 @@ type replayedLine struct {
 
 // replayDecisions decides a decision log again.
 func (o *replayOptions) replayDecisions(ctx context.Context, a *app, path string, in io.Reader) error {
-	if len(o.logs) > 1 || o.verify || o.drawing != (drawOptions{}) {
+	if len(o.logs) > 1 || o.Verify || o.Drawing != (drawOptions{}) {
 		return cmdline.Usage("%s is a decision log: want it alone, without --verify, --show and --gantt", path)
 	}
-	deciders := deciders{from: a.finder(), given: o.policy, known: map[string]*policy.Policy{}}
-	deciders.from.Memory = true
-	if o.policy != "" { // an error in the flag is a usage error
-		if _, err := deciders.find(o.policy, nil); err != nil {
+	again := deciders{from: a.finder(), given: o.Policy, known: map[string]*policy.Policy{}}
+	again.from.Memory = true
+	if o.Policy != "" { // an error in the flag is a usage error
+		if _, err := again.find(o.Policy, nil); err != nil {
 			return err
 		}
 	}
 	out := replayedLog{Lines: []replayedLine{}}
 	for log := decide.NewLogReader(in); ; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		r, d, err := log.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !errors.Is(err, decide.ErrDamaged) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF):
+			return out.end(a, path)
+		case err != nil && !errors.Is(err, decide.ErrDamaged):
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		out.Decisions++
-		line := replayedLine{Line: log.Line()}
+		line, other := replayedLine{Line: log.Line()}, false
 		if err == nil {
-			var other bool
 			line.RequestID = d.RequestID
-			line.Differs, other, err = deciders.again(r, d)
-			if other {
-				out.Others++
-			}
+			line.Differs, other, err = again.decide(r, d)
+		}
+		if other {
+			out.Others++
 		}
 		switch {
 		case errors.Is(err, decide.ErrBeliefs):
-			line.Error = err.Error()
 			out.Unlike++
 		case err != nil:
-			line.Error = err.Error()
 			out.Failed++
 		case line.Differs != "":
 			out.Differ++
@@ -77,21 +74,29 @@ func (o *replayOptions) replayDecisions(ctx context.Context, a *app, path string
 			out.Same++
 			continue
 		}
+		if err != nil {
+			line.Error = err.Error()
+		}
 		out.Lines = append(out.Lines, line)
 	}
-	if err := out.print(a); err != nil {
-		return err
+}
+
+// end prints the result. It returns an error unless all decisions are the same.
+func (r *replayedLog) end(a *app, path string) error {
+	if a.JSON {
+		if err := a.PrintJSON(r); err != nil {
+			return err
+		}
+	} else {
+		r.print(a)
 	}
-	if n := out.Differ + out.Failed + out.Unlike; n > 0 {
-		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", path, n, out.Decisions))
+	if n := r.Decisions - r.Same; n > 0 {
+		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", path, n, r.Decisions))
 	}
 	return nil
 }
 
-func (r *replayedLog) print(a *app) error {
-	if a.JSON {
-		return a.PrintJSON(r)
-	}
+func (r *replayedLog) print(a *app) {
 	for _, l := range r.Lines {
 		switch {
 		case l.Error == "":
@@ -109,7 +114,6 @@ func (r *replayedLog) print(a *app) error {
 	if r.Others > 0 {
 		a.Printf("%d were made by a policy with another digest than the one that decided again\n", r.Others)
 	}
-	return nil
 }
 
 // deciders finds the policies that replay decisions, and loads each once.
@@ -120,9 +124,8 @@ type deciders struct {
 	replay decide.Replay
 }
 
-// again replays a decision. It returns the first difference, and whether a policy other than the one in the log made the
-// decision.
-func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, other bool, err error) {
+// decide makes a decision again. It returns the first difference, and whether a policy other than the one in the log made it.
+func (k *deciders) decide(r *decide.Record, d *decide.Decision) (differs string, other bool, err error) {
 	asked, err := k.replay.Next(r, d)
 	if err != nil {
 		return "", false, err
@@ -131,37 +134,30 @@ func (k *deciders) again(r *decide.Record, d *decide.Decision) (differs string, 
 	if err != nil {
 		return "", false, fmt.Errorf("physics: %w", err)
 	}
-	name := d.Policy
-	if k.given != "" {
-		name = k.given
-	}
 	p, digest := (*policy.Policy)(nil), d.Digest
 	if d.By == decide.ByPolicy || d.Fallback.Policy == policy.Prior {
-		if p, err = k.find(name, nil); err != nil {
-			return "", false, err
-		}
+		p, err = k.find(cmp.Or(k.given, d.Policy), nil)
 	}
-	if d.By == decide.ByFallback {
+	if err == nil && d.By == decide.ByFallback {
 		digest = d.Fallback.Digest
-		if p, err = k.find(d.Fallback.Policy, p); err != nil {
-			return "", false, err
-		}
+		p, err = k.find(d.Fallback.Policy, p)
+	}
+	if err != nil {
+		return "", false, err
 	}
 	differs, err = asked.Again(r, d, p, physics.Profiled(model))
 	return differs, p.Digest != digest, err
 }
 
-func (k *deciders) find(name string, of *policy.Policy) (*policy.Policy, error) {
+func (k *deciders) find(name string, of *policy.Policy) (p *policy.Policy, err error) {
 	if name == policy.Prior && of != nil && of.Prior != nil {
 		return of.Prior, nil
 	}
-	if p, ok := k.known[name]; ok {
-		return p, nil
+	if k.known[name] == nil {
+		if p, err = k.from.Load(name); err != nil {
+			return nil, err
+		}
+		k.known[name] = p
 	}
-	p, err := k.from.Load(name)
-	if err != nil {
-		return nil, err
-	}
-	k.known[name] = p
-	return p, nil
+	return k.known[name], nil
 }

@@ -68,7 +68,7 @@ func TestJSONKeepsItsKeys(t *testing.T) {
 			"name", "oversize_jobs", "physics", "pools", "real", "splits", "told", "windows", "workload", "yaml"}},
 		{[]string{"env", "describe", "-s", "embedded-small-v1"}, []string{"agents", "agree", "candidate", "cluster", "job", "jobs", "kinds",
 			"numbers", "prior", "server", "window"}},
-		{[]string{"env", "bench", "-s", "embedded-small-v1", "--steps", "50"}, []string{"agent_decisions", "agent_decisions_per_cpu_s",
+		{[]string{"env", "check", "-s", "embedded-small-v1", "--steps", "50"}, []string{"agent_decisions", "agent_decisions_per_cpu_s",
 			"agents", "choices_mean", "environment", "episodes", "jobs_mean", "legal_mean", "pending_mean", "prior", "reset_cpu_s",
 			"step_cpu_s", "steps", "steps_per_cpu_s", "window"}},
 		{[]string{"eval", "-s", "embedded-small-v1", "-p", "fifo", "--windows", "1", "--seeds", "1"}, []string{"comparisons", "decision_latency", "out", "report"}},

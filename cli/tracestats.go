@@ -36,30 +36,15 @@ type traceStats struct {
 	Trace          string        `json:"trace"`
 	Format         trace.Format  `json:"format"`
 	Rows           int           `json:"rows"`
-	Jobs           int           `json:"jobs"`
 	CPUOnly        int           `json:"cpu_only_rows"`
 	NeverScheduled int           `json:"never_scheduled_rows"`
 	Left           trace.Counts  `json:"left_out,omitempty"` // all rows that are no jobs, by why
 	BadRows        int           `json:"bad_rows"`
 	Days           float64       `json:"days"`
-	GPUHours       float64       `json:"gpu_hours"`
 	GPUs           int           `json:"gpus,omitempty"`
 	Load           float64       `json:"load,omitempty"` // requested GPU time divided by available GPU time
-	Users          int           `json:"users"`
-	Tenants        int           `json:"tenants"`
-	Fractional     int           `json:"fractional_jobs"`
-	MeanDuration   float64       `json:"mean_duration_s"`
-	MaxDuration    float64       `json:"max_duration_s"`
-	Durations      []durationAt  `json:"duration_quantiles"`
-	Gangs          []trace.Gang  `json:"gangs"`
 	Statuses       []statusCount `json:"statuses"`
-	ArrivalCV      float64       `json:"arrival_cv"` // coefficient of variation of the times between arrivals
-	PerDay         []int         `json:"arrivals_per_day"`
-}
-
-type durationAt struct {
-	Quantile float64 `json:"quantile"`
-	Seconds  float64 `json:"duration_s"`
+	trace.Stats
 }
 
 type statusCount struct {
@@ -79,17 +64,11 @@ func runTraceStats(ctx context.Context, a *app, opts *statsOptions, args []strin
 func describeTrace(path string, w trace.Workload, gpus int) traceStats {
 	d, r := trace.Describe(w.Jobs), w.Report
 	s := traceStats{
-		Trace: path, Format: r.Format, Rows: r.Rows, Jobs: d.Jobs, CPUOnly: r.CPUOnly(), NeverScheduled: r.NeverScheduled(),
-		Left:    r.Left,
-		BadRows: r.Bad, Days: d.Days(), GPUHours: d.GPUHours, GPUs: gpus, Users: d.Users, Tenants: d.Tenants,
-		Fractional: d.Fractional, MeanDuration: d.Mean.Seconds(), MaxDuration: d.Max.Seconds(), ArrivalCV: d.ArrivalCV,
-		PerDay: d.PerDay, Gangs: d.Gangs,
+		Trace: path, Format: r.Format, Rows: r.Rows, CPUOnly: r.CPUOnly(), NeverScheduled: r.NeverScheduled(), Left: r.Left,
+		BadRows: r.Bad, Days: d.Days(), GPUs: gpus, Stats: d,
 	}
 	if gpus > 0 && d.Span > 0 {
 		s.Load = d.Load(gpus)
-	}
-	for _, q := range d.Durations {
-		s.Durations = append(s.Durations, durationAt{q.P, q.Work.Seconds()})
 	}
 	for i, n := range d.Statuses {
 		if n > 0 {
@@ -120,10 +99,10 @@ func (s *traceStats) table() [][]string {
 	rows = append(rows, []string{"users", fmt.Sprintf("%d of %d tenants", s.Users, s.Tenants)})
 	parts = parts[:0]
 	for _, q := range s.Durations {
-		parts = append(parts, fmt.Sprintf("p%.0f %s", 100*q.Quantile, phrase.Seconds(q.Seconds)))
+		parts = append(parts, fmt.Sprintf("p%.0f %s", 100*q.P, phrase.Seconds(q.Seconds)))
 	}
-	rows = append(rows, []string{"durations", fmt.Sprintf("mean %s, %s, max %s", phrase.Seconds(s.MeanDuration),
-		strings.Join(parts, ", "), phrase.Seconds(s.MaxDuration))})
+	rows = append(rows, []string{"durations", fmt.Sprintf("mean %s, %s, max %s", phrase.Seconds(s.Mean),
+		strings.Join(parts, ", "), phrase.Seconds(s.Max))})
 	parts = parts[:0]
 	for _, c := range s.Statuses {
 		parts = append(parts, fmt.Sprintf("%s %d", c.Status, c.Jobs))

@@ -11,19 +11,19 @@ import (
 
 // Stats contains statistics of the jobs of a workload; Describe computes it.
 type Stats struct {
-	Jobs       int
-	Fractional int           // jobs whose workers hold less than a whole GPU
-	Span       time.Duration // from the first submit to the last
-	GPUHours   float64       // sum of GPUs x Work
-	Gangs      []Gang        // by number of workers, smallest first
-	Durations  []Quantile    // quantiles of Work: p10, p25, p50, p75, p90, p95, p99
-	Max        time.Duration // the longest Work
-	Mean       time.Duration // of Work
-	Users      int           // distinct names, the empty one not counted
-	Tenants    int           // distinct names, the empty one not counted
-	PerDay     []int         // arrivals in each 24 hours from the first submit
-	Statuses   [4]int        // jobs by Status
-	ArrivalCV  float64       // standard deviation over mean of the times between arrivals, 0 for fewer than three jobs
+	Jobs       int           `json:"jobs"`
+	Fractional int           `json:"fractional_jobs"`    // those whose workers hold less than a whole GPU
+	Span       time.Duration `json:"-"`                  // from the first submit to the last
+	GPUHours   float64       `json:"gpu_hours"`          // sum of GPUs x Work
+	Gangs      []Gang        `json:"gangs"`              // by number of workers, smallest first
+	Durations  []Quantile    `json:"duration_quantiles"` // quantiles of Work: p10, p25, p50, p75, p90, p95, p99
+	Max        float64       `json:"max_duration_s"`     // the longest Work
+	Mean       float64       `json:"mean_duration_s"`    // of Work
+	Users      int           `json:"users"`              // distinct names, the empty one not counted
+	Tenants    int           `json:"tenants"`            // distinct names, the empty one not counted
+	PerDay     []int         `json:"arrivals_per_day"`   // arrivals in each 24 hours from the first submit
+	Statuses   [4]int        `json:"-"`                  // jobs by Status
+	ArrivalCV  float64       `json:"arrival_cv"`         // standard deviation over mean of the times between arrivals, 0 for fewer than three jobs
 }
 
 // Gang is one entry of the gang-size histogram.
@@ -33,10 +33,10 @@ type Gang struct {
 	GPUHours float64 `json:"gpu_hours"`
 }
 
-// Quantile is one quantile of Work by nearest rank.
+// Quantile is one quantile of Work, in seconds, by nearest rank.
 type Quantile struct {
-	P    float64 // 0 to 1
-	Work time.Duration
+	P       float64 `json:"quantile"` // 0 to 1
+	Seconds float64 `json:"duration_s"`
 }
 
 // Days returns the span in days.
@@ -96,10 +96,10 @@ func Describe(jobs []Job) Stats {
 	slices.Sort(work)
 	slices.Sort(arrivals)
 	for _, p := range [...]float64{.10, .25, .50, .75, .90, .95, .99} {
-		s.Durations = append(s.Durations, Quantile{p, nearestRank(work, p)})
+		s.Durations = append(s.Durations, Quantile{p, nearestRank(work, p).Seconds()})
 	}
-	s.Max = work[len(work)-1]
-	s.Mean = time.Duration(total / float64(len(jobs)) * float64(time.Second))
+	s.Max = work[len(work)-1].Seconds()
+	s.Mean = total / float64(len(jobs))
 	s.ArrivalCV = gapCV(arrivals)
 	return s
 }

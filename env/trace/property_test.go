@@ -310,7 +310,7 @@ func TestDescribe(t *testing.T) {
 	}
 	s := Describe(w.Jobs)
 	if s.Jobs != 3 || s.Fractional != 1 || s.Span != 24*time.Hour || s.GPUHours != 9.5 || s.Users != 2 || s.Tenants != 1 ||
-		s.Max != 2*time.Hour || median(s) != time.Hour || s.Mean != 70*time.Minute || s.Statuses != [4]int{1, 1, 1, 0} {
+		s.Max != 7200 || median(s) != time.Hour || s.Mean != 4200 || s.Statuses != [4]int{1, 1, 1, 0} {
 		t.Errorf("%+v", s)
 	}
 	if !slices.Equal(s.PerDay, []int{2, 1}) || !slices.Equal(s.Gangs, []Gang{{1, 2, 1.5}, {8, 1, 8}}) {
@@ -336,7 +336,7 @@ func TestDescribe(t *testing.T) {
 func median(s Stats) time.Duration {
 	for _, q := range s.Durations {
 		if q.P == .5 {
-			return q.Work
+			return time.Duration(q.Seconds * float64(time.Second))
 		}
 	}
 	return 0

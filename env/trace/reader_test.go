@@ -78,9 +78,9 @@ func TestRealTraces(t *testing.T) {
 			t.Errorf("%s: %d jobs of %d users and %d tenants, gangs to %d", c.path, s.Jobs, s.Users, s.Tenants,
 				s.Gangs[len(s.Gangs)-1].Workers)
 		}
-		if s.Gangs[0].Workers != 1 || s.Gangs[0].Jobs != c.single || s.Statuses != c.status || s.Max != c.longest {
+		if s.Gangs[0].Workers != 1 || s.Gangs[0].Jobs != c.single || s.Statuses != c.status || s.Max != c.longest.Seconds() {
 			t.Errorf("%s: %d jobs of %d workers, statuses %v, longest %v s", c.path, s.Gangs[0].Jobs, s.Gangs[0].Workers, s.Statuses,
-				s.Max.Seconds())
+				s.Max)
 		}
 		if math.Abs(s.Days()-c.days) > .06 {
 			t.Errorf("%s: %.2f days, want %v", c.path, s.Days(), c.days)

@@ -108,8 +108,8 @@ func TestDrawsResembleTheTrace(t *testing.T) {
 					t.Errorf("%s, seed %d: %s %v, the trace has %v", c.name, seed, what, got, want)
 				}
 			}
-			near("median seconds", drawn.Durations[2].Work.Seconds(), seen.Durations[2].Work.Seconds(), 1.5)
-			near("p90 seconds", drawn.Durations[4].Work.Seconds(), seen.Durations[4].Work.Seconds(), 2)
+			near("median seconds", drawn.Durations[2].Seconds, seen.Durations[2].Seconds, 1.5)
+			near("p90 seconds", drawn.Durations[4].Seconds, seen.Durations[4].Seconds, 2)
 			near("GPU-hours", drawn.GPUHours, seen.GPUHours, 2.5)
 			near("days", drawn.Days(), seen.Days(), 2.5)
 			near("variation of the gaps", drawn.ArrivalCV, seen.ArrivalCV, 2)
