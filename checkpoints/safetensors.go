@@ -41,13 +41,6 @@ func WriteTensors(w io.Writer, tensors []Tensor, metadata map[string]string) err
 	return nil
 }
 
-// headerEntry is a tensor's entry in the header.
-type headerEntry struct {
-	DType   string   `json:"dtype"`
-	Shape   []int    `json:"shape"`
-	Offsets [2]int64 `json:"data_offsets"`
-}
-
 // encodeHeader returns the header, padded with spaces to a multiple of eight bytes, and the order in which to write the tensors'
 // data.
 func encodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, order []int, err error) {
@@ -65,11 +58,11 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, 
 	slices.SortStableFunc(order, func(a, b int) int {
 		return int(elementSize(tensors[b].dType()) - elementSize(tensors[a].dType()))
 	})
-	offsets := make([][2]int64, len(tensors))
+	offsets := make([][]int64, len(tensors))
 	end := int64(0)
 	for _, i := range order {
 		size, _ := byteSize(tensors[i].dType(), tensors[i].Shape)
-		offsets[i] = [2]int64{end, end + size}
+		offsets[i] = []int64{end, end + size}
 		end += size
 	}
 
@@ -167,7 +160,7 @@ func splitHeader(file []byte, limits Limits) (header, data []byte, err error) {
 func checkEntries(entries []entry, size int64) error {
 	byOffset := slices.Clone(entries)
 	slices.SortFunc(byOffset, func(a, b entry) int {
-		return slices.Compare(a.Offsets[:], b.Offsets[:])
+		return slices.Compare(a.Offsets, b.Offsets)
 	})
 	end := int64(0)
 	for _, e := range byOffset {
