@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/serve/decide"
 )
@@ -67,11 +68,11 @@ func contended(nodes, idle, waiting int) *mirror.Objects {
 	for i := range waiting {
 		n := 1 << draw.IntN(5)
 		g := crew{name: fmt.Sprintf("w%04d", i), pods: n, least: n, gpus: 1, asked: time.Duration(1+draw.IntN(3600)) * time.Second}
-		pods := g.list()
-		for _, pod := range pods {
-			pod.Annotations[mirror.EstimateAnnotation] = fmt.Sprintf("%dm", 1+draw.IntN(600))
+		crew := g.list()
+		for _, pod := range crew {
+			pod.Annotations[pods.EstimateNote] = fmt.Sprintf("%dm", 1+draw.IntN(600))
 		}
-		o.Pods = append(o.Pods, pods...)
+		o.Pods = append(o.Pods, crew...)
 	}
 	return o
 }

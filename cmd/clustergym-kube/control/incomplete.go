@@ -98,10 +98,10 @@ func (l *Loop) giveUp(ctx context.Context, r *round, now time.Time) error {
 
 // tellGivenUp logs, counts and reports that a gang was given up.
 func (l *Loop) tellGivenUp(ctx context.Context, p *mirror.Partial, since time.Duration, how string) {
-	l.Log.WarnContext(ctx, "gang given up", "gang", p.Spec.Name, "bound", len(p.Bound), "needs", p.Group.MinCount,
+	l.Log.WarnContext(ctx, "gang given up", "gang", p.Spec.Name, "bound", len(p.Bound), "needs", p.Group.Least,
 		"since_s", since.Seconds(), "pods", how)
 	l.metrics.given.Inc()
 	l.said.event(l.Actor, about(&p.Group, p.Bound), corev1.EventTypeWarning, "GangGivenUp",
 		"%d of %d pods were bound for %v: their pods are %s so that the gang can start as a whole",
-		len(p.Bound), p.Group.MinCount, since.Round(time.Second), how)
+		len(p.Bound), p.Group.Least, since.Round(time.Second), how)
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -68,8 +68,8 @@ func (g crew) list() (all []*corev1.Pod) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: cmp.Or(g.space, "default"), Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(-g.asked)),
-				Labels:      map[string]string{gang.Label: g.name},
-				Annotations: map[string]string{gang.MinMemberAnnotation: fmt.Sprint(g.least), mirror.EstimateAnnotation: "1h"},
+				Labels:      map[string]string{pods.GroupLabel: g.name},
+				Annotations: map[string]string{pods.MinMemberNote: fmt.Sprint(g.least), pods.EstimateNote: "1h"},
 			},
 			Spec: corev1.PodSpec{
 				SchedulerName: "clustergym", Priority: &g.priority, NodeSelector: g.selector,
@@ -81,7 +81,7 @@ func (g crew) list() (all []*corev1.Pod) {
 		maps.Copy(pod.Annotations, g.extra)
 		if g.open {
 			pod.Labels = map[string]string{"training.kubeflow.org/job-name": g.name}
-			delete(pod.Annotations, gang.MinMemberAnnotation)
+			delete(pod.Annotations, pods.MinMemberNote)
 		}
 		if i < len(g.on) {
 			pod.Spec.NodeName = g.on[i]
@@ -271,7 +271,7 @@ func TestSurplusIsBound(t *testing.T) {
 		{"pods of one, of an open gang", crew{pods: 4, gpus: 1, on: []string{"a", "a"}, open: true}, 2},
 		{"all of an open gang that waits", crew{pods: 4, gpus: 2, open: true}, 4},
 		{"none of one for which there is no room", crew{pods: 4, gpus: 3, open: true}, 0},
-		{"up to a maximum", crew{pods: 4, least: 1, gpus: 1, on: []string{"a", "a"}, extra: map[string]string{mirror.MaxWorkersAnnotation: "3"}}, 1},
+		{"up to a maximum", crew{pods: 4, least: 1, gpus: 1, on: []string{"a", "a"}, extra: map[string]string{pods.MaxWorkersNote: "3"}}, 1},
 		{"not more than there is room for", crew{pods: 9, least: 1, gpus: 3, on: []string{"a", "a"}}, 1},
 	} {
 		c.g.name, c.g.asked = "g", time.Hour
@@ -291,7 +291,7 @@ func TestSurplusIsBound(t *testing.T) {
 func TestStartsWaitForStops(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 4, nil)}
 	long := crew{name: "long", pods: 1, least: 1, gpus: 4, on: []string{"a"}, asked: 5 * time.Hour,
-		extra: map[string]string{mirror.EstimateAnnotation: "100h"}}
+		extra: map[string]string{pods.EstimateNote: "100h"}}
 	v, _ := view(t, nodes, []crew{long, {name: "short", pods: 1, least: 1, gpus: 4, asked: time.Hour}}, 0)
 	r := decideRound(v, decider(t, "srtf"), "r", limits{stops: 1})
 	if len(r.stop) != 1 || len(r.bind) != 0 || len(r.later) != 1 {
@@ -309,10 +309,10 @@ func TestStartsWaitForStops(t *testing.T) {
 func TestStopsForOtherNamespaces(t *testing.T) {
 	nodes := []*corev1.Node{node("a", 4, nil), node("b", 4, nil)}
 	long := crew{name: "long", pods: 2, least: 2, gpus: 4, on: []string{"a", "b"}, asked: 5 * time.Hour,
-		extra: map[string]string{mirror.EstimateAnnotation: "100h"}}
+		extra: map[string]string{pods.EstimateNote: "100h"}}
 	short := func(space, name string, priority int32) crew {
 		return crew{space: space, name: name, pods: 1, least: 1, gpus: 4, asked: time.Hour, priority: priority,
-			extra: map[string]string{mirror.EstimateAnnotation: "1s"}}
+			extra: map[string]string{pods.EstimateNote: "1s"}}
 	}
 	for _, c := range []struct {
 		name   string

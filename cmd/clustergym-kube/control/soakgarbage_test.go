@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 func (w *world) word() string { return garbageWords[w.draw.IntN(len(garbageWords))] }
@@ -27,19 +27,19 @@ func (w *world) garbagePod() bool {
 	case 1:
 		requests["cpu"] = resource.MustParse([]string{"-1", "9E", "1n"}[w.draw.IntN(3)])
 	case 2:
-		pod.Annotations[gang.MinMemberAnnotation] = w.word()
+		pod.Annotations[pods.MinMemberNote] = w.word()
 	case 3:
 		pod.Spec.Containers = nil
 	case 4: // as a member of a gang
 		if len(w.gangs) > 0 {
 			g := w.gangs[w.draw.IntN(len(w.gangs))]
-			pod.Namespace, pod.Labels[gang.Label] = g.space, g.name
-			pod.Annotations[gang.MinMemberAnnotation] = fmt.Sprint(g.least)
+			pod.Namespace, pod.Labels[pods.GroupLabel] = g.space, g.name
+			pod.Annotations[pods.MinMemberNote] = fmt.Sprint(g.least)
 			requests[gpu] = resource.MustParse("7")
 		}
 	}
 	if w.draw.IntN(3) == 0 {
-		pod.Annotations[mirror.EstimateAnnotation] = w.word()
+		pod.Annotations[pods.EstimateNote] = w.word()
 	}
 	if !w.putPod(pod) {
 		return false
@@ -58,7 +58,7 @@ func (w *world) garbageAnnotation() bool {
 	if pod == nil {
 		return false
 	}
-	names := []string{mirror.EstimateAnnotation, mirror.MaxWorkersAnnotation, "clustergym.dev/min-workers", "clustergym.dev/model"}
+	names := []string{pods.EstimateNote, pods.MaxWorkersNote, "clustergym.dev/min-workers", "clustergym.dev/model"}
 	w.spoil(pod, names[w.draw.IntN(len(names))], w.word())
 	return true
 }

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // kubelets starts pods, and ends those that are being deleted.
@@ -136,9 +136,9 @@ func (w *world) members(g *wanted) (pods []*corev1.Pod) {
 func (w *world) pod(g *wanted, name string) *corev1.Pod {
 	pod := crew{space: g.space, name: g.name, pods: 1, least: g.least, gpus: g.gpus, priority: g.priority}.list()[0]
 	pod.Name, pod.UID, pod.CreationTimestamp = name, "", metav1.NewTime(w.now())
-	pod.Annotations[mirror.EstimateAnnotation] = g.run.String()
+	pod.Annotations[pods.EstimateNote] = g.run.String()
 	if j := w.jobs[g.key()]; j != nil {
-		pod.Annotations["clustergym.dev/min-workers"], pod.Annotations[mirror.MaxWorkersAnnotation] = fmt.Sprint(g.least), fmt.Sprint(g.pods)
+		pod.Annotations["clustergym.dev/min-workers"], pod.Annotations[pods.MaxWorkersNote] = fmt.Sprint(g.least), fmt.Sprint(g.pods)
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	}
 	requests := pod.Spec.Containers[0].Resources.Requests
@@ -151,6 +151,6 @@ func (w *world) pod(g *wanted, name string) *corev1.Pod {
 }
 
 // gangName returns the name of a pod's gang, as namespace/name.
-func gangName(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels[gang.Label] }
+func gangName(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Labels[pods.GroupLabel] }
 
 func own(pod *corev1.Pod) bool { return slices.Contains(reading.Schedulers, pod.Spec.SchedulerName) }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // realServer is a real API server behind a cluster in memory: each change goes through to it, and what it makes of an object is what
@@ -170,7 +170,7 @@ func (s *realServer) guard(name string, is bool) {
 	b, err := budgets.Create(s.ctx, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{gang.Label: name}},
+			MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{pods.GroupLabel: name}},
 		},
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) || !s.must(err) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // since returns the waits after a first round, in which they come from the ages of pods.
@@ -81,8 +82,8 @@ func TestStarvingGangHoldsForABoundedTime(t *testing.T) {
 	big := crew{name: "big", pods: 4, least: 4, gpus: 1, asked: 25 * time.Hour, selector: map[string]string{"pool": "x"}}
 	crews := []crew{
 		{name: "runs", pods: 1, least: 1, gpus: 1, on: []string{"a"}, asked: 40 * time.Hour}, big,
-		{name: "near", pods: 2, least: 2, gpus: 1, asked: time.Hour, selector: big.selector, extra: map[string]string{mirror.EstimateAnnotation: "900h"}},
-		{name: "far", pods: 4, least: 4, gpus: 1, asked: time.Hour, extra: map[string]string{mirror.EstimateAnnotation: "900h"}},
+		{name: "near", pods: 2, least: 2, gpus: 1, asked: time.Hour, selector: big.selector, extra: map[string]string{pods.EstimateNote: "900h"}},
+		{name: "far", pods: 4, least: 4, gpus: 1, asked: time.Hour, extra: map[string]string{pods.EstimateNote: "900h"}},
 	}
 	d := decider(t, "sjfskip")
 	w := &waits{limit: 24 * time.Hour, step: time.Hour}

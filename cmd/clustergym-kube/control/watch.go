@@ -23,6 +23,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // watch contains the API server's objects as far as the informers have received them.
@@ -60,14 +61,14 @@ func newWatch(c *Config) (*watch, error) {
 		core.Nodes().Informer(), core.Pods().Informer(), core.ResourceQuotas().Informer(), core.PersistentVolumeClaims().Informer(),
 		core.PersistentVolumes().Informer(), maps.Informer(),
 	}
-	if slices.Contains(apis, gang.NativeVersion) {
+	if slices.Contains(apis, pods.Native) {
 		groups := all.Scheduling().V1alpha2().PodGroups()
 		watched, w.groups.Native = append(watched, groups.Informer()), groups.Lister()
 	}
 	w.start = func(stop <-chan struct{}) { all.Start(stop); own.Start(stop) }
 	w.groups.Defined = map[string]func(namespace, name string) *unstructured.Unstructured{}
 	for _, version := range apis {
-		if version != gang.NativeVersion {
+		if version != pods.Native {
 			watched = append(watched, w.watchGroups(c.Dynamic, version))
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/kubetest"
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/env/trace"
 	"github.com/clustergym/clustergym/internal/must"
@@ -183,10 +183,10 @@ func podsOf(workers int32) (pods, gpus int32) {
 
 // gangOfJob returns a job as a Kubernetes gang, whose pods run for as long as the job and then succeed.
 func gangOfJob(j *trace.Job) kubetest.Gang {
-	pods, gpus := podsOf(j.Workers)
+	n, gpus := podsOf(j.Workers)
 	return kubetest.Gang{
-		API: kubetest.Native, Name: j.Name, Pods: int(pods), GPUs: int(gpus),
-		Annotations: map[string]string{kubetest.RunFor: j.Work.String(), mirror.EstimateAnnotation: j.Estimate.String()},
+		API: kubetest.Native, Name: j.Name, Pods: int(n), GPUs: int(gpus),
+		Annotations: map[string]string{kubetest.RunFor: j.Work.String(), pods.EstimateNote: j.Estimate.String()},
 	}
 }
 

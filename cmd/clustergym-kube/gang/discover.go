@@ -11,10 +11,10 @@ import (
 	"github.com/clustergym/clustergym/env/pods"
 )
 
-// Discover returns which APIs for groups the server has: of NativeVersion, CRDVersion, pods.Volcano and pods.KAI, in that order.
+// Discover returns which APIs for groups the server has: of pods.Native, pods.Plugins, pods.Volcano and pods.KAI, in that order.
 func Discover(client discovery.ServerResourcesInterface) ([]string, error) {
 	var served []string
-	for _, version := range []string{NativeVersion, CRDVersion, pods.Volcano, pods.KAI} {
+	for _, version := range []string{pods.Native, pods.Plugins, pods.Volcano, pods.KAI} {
 		list, err := client.ServerResourcesForGroupVersion(version)
 		switch {
 		case apierrors.IsNotFound(err):

@@ -8,23 +8,10 @@ import (
 	"github.com/clustergym/clustergym/env/pods"
 )
 
-// The label and the annotation that users write on the objects of groups, or on pods.
-const (
-	Label               = pods.GroupLabel    // on pods: the name of the group
-	MinMemberAnnotation = pods.MinMemberNote // on the pods of a group that has no object: its MinCount
-)
-
-// mostMembers is the upper limit of every number of pods that a user writes.
-const mostMembers = pods.MostMembers
-
-// Group is a gang: pods that must run together.
+// Group is a gang: pods that must run together. Its annotations are read only.
 type Group struct {
-	Namespace, Name string
-	API             string                  // see pods.Key
-	Ref             *corev1.ObjectReference // the object that events are about; nil if the group has none, or is a pod alone
-	MinCount        int32                   // pods that must run together; at least 1
-	Open            bool                    // nobody states MinCount, see pods.Group
-	Annotations     map[string]string       // of the group's object, nil if it has none; read only
+	pods.Group
+	Ref *corev1.ObjectReference // the object that events are about; nil if the group has none, or is a pod alone
 }
 
 // Neutral returns what of a pod decides about its gang. The pod shares its maps with the result.

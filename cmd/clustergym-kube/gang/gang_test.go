@@ -25,10 +25,10 @@ func aPod(native, label, least string) *corev1.Pod {
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &native}
 	}
 	if label != "" {
-		p.Labels[Label] = label
+		p.Labels[pods.GroupLabel] = label
 	}
 	if least != "" {
-		p.Annotations[MinMemberAnnotation] = least
+		p.Annotations[pods.MinMemberNote] = least
 	}
 	return p
 }
@@ -79,12 +79,12 @@ func TestGroups(t *testing.T) {
 	spread := gangOf(2)
 	spread.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{}
 	native := natives(t, map[string]schedulingv1alpha2.PodGroupSpec{
-		"four": gangOf(4), "none": gangOf(0), "many": gangOf(mostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
+		"four": gangOf(4), "none": gangOf(0), "many": gangOf(pods.MostMembers + 1), "basic": basic, "empty": {}, "spread": spread,
 	})
 	crd := crds(map[string]any{"three": int64(3), "five": 5.0, "half": 2.5, "less": int64(-1), "word": "3", "nothing": nil, "huge": 1e300})
 	volcano, kai := crds(map[string]any{"v": int64(4), "zero": int64(0)}), crds(map[string]any{"k": int64(2)})
 	all, labels := &Groups{Native: native, Defined: map[string]func(namespace, name string) *unstructured.Unstructured{
-		CRDVersion: crd, pods.Volcano: volcano, pods.KAI: kai,
+		pods.Plugins: crd, pods.Volcano: volcano, pods.KAI: kai,
 	}}, &Groups{}
 	says := func(key, value string) *corev1.Pod {
 		p := aPod("", "", "")
@@ -102,25 +102,25 @@ func TestGroups(t *testing.T) {
 	}{
 		{"a pod that names no group has none", all, aPod("", "", ""), false, "", 0, ""},
 		{"nor has one with a number only", all, aPod("", "", "3"), false, "", 0, ""},
-		{"a native gang", all, aPod("four", "", ""), true, "four " + NativeVersion, 4, ""},
-		{"a native gang goes before labels", all, aPod("four", "three", "2"), true, "four " + NativeVersion, 4, ""},
+		{"a native gang", all, aPod("four", "", ""), true, "four " + pods.Native, 4, ""},
+		{"a native gang goes before labels", all, aPod("four", "three", "2"), true, "four " + pods.Native, 4, ""},
 		{"a native group of the policy basic is none", all, aPod("basic", "", ""), false, "", 0, ""},
 		{"a native group that is not there", all, aPod("gone", "", ""), true, "gone ", 1,
 			`pod team/x: spec.schedulingGroup.podGroupName is "gone", want the name of a PodGroup`},
-		{"a native gang of none", all, aPod("none", "", ""), true, "none " + NativeVersion, 1, "PodGroup team/none: spec.schedulingPolicy.gang.minCount is 0"},
-		{"a native gang of too many", all, aPod("many", "", ""), true, "many " + NativeVersion, 1, "is 65537, want a whole number from 1 to 65536"},
-		{"a native group without a policy", all, aPod("empty", "", ""), true, "empty " + NativeVersion, 1, "want one of them"},
-		{"a native group with topology", all, aPod("spread", "", ""), true, "spread " + NativeVersion, 1, "spec.schedulingConstraints"},
-		{"a native group without the API", labels, aPod("four", "", ""), true, "four ", 1, "the server does not have " + NativeVersion},
-		{"a PodGroup of the project", all, aPod("", "three", ""), true, "three " + CRDVersion, 3, ""},
-		{"which goes before the annotation", all, aPod("", "three", "2"), true, "three " + CRDVersion, 3, ""},
-		{"read from JSON", all, aPod("", "five", ""), true, "five " + CRDVersion, 5, ""},
-		{"of two and a half", all, aPod("", "half", ""), true, "half " + CRDVersion, 1, "spec.minMember is 2.5"},
-		{"of far too many", all, aPod("", "huge", ""), true, "huge " + CRDVersion, 1, "spec.minMember is 1e+300"},
-		{"of less than none", all, aPod("", "less", ""), true, "less " + CRDVersion, 1, "PodGroup team/less: spec.minMember is -1"},
-		{"of a word", all, aPod("", "word", ""), true, "word " + CRDVersion, 1, "spec.minMember is 3"},
-		{"of nothing", all, aPod("", "nothing", ""), true, "nothing " + CRDVersion, 1, "spec.minMember is missing"},
-		{"that is not there", all, aPod("", "gone", ""), true, "gone ", 1, "want the name of a PodGroup of " + CRDVersion},
+		{"a native gang of none", all, aPod("none", "", ""), true, "none " + pods.Native, 1, "PodGroup team/none: spec.schedulingPolicy.gang.minCount is 0"},
+		{"a native gang of too many", all, aPod("many", "", ""), true, "many " + pods.Native, 1, "is 65537, want a whole number from 1 to 65536"},
+		{"a native group without a policy", all, aPod("empty", "", ""), true, "empty " + pods.Native, 1, "want one of them"},
+		{"a native group with topology", all, aPod("spread", "", ""), true, "spread " + pods.Native, 1, "spec.schedulingConstraints"},
+		{"a native group without the API", labels, aPod("four", "", ""), true, "four ", 1, "the server does not have " + pods.Native},
+		{"a PodGroup of the project", all, aPod("", "three", ""), true, "three " + pods.Plugins, 3, ""},
+		{"which goes before the annotation", all, aPod("", "three", "2"), true, "three " + pods.Plugins, 3, ""},
+		{"read from JSON", all, aPod("", "five", ""), true, "five " + pods.Plugins, 5, ""},
+		{"of two and a half", all, aPod("", "half", ""), true, "half " + pods.Plugins, 1, "spec.minMember is 2.5"},
+		{"of far too many", all, aPod("", "huge", ""), true, "huge " + pods.Plugins, 1, "spec.minMember is 1e+300"},
+		{"of less than none", all, aPod("", "less", ""), true, "less " + pods.Plugins, 1, "PodGroup team/less: spec.minMember is -1"},
+		{"of a word", all, aPod("", "word", ""), true, "word " + pods.Plugins, 1, "spec.minMember is 3"},
+		{"of nothing", all, aPod("", "nothing", ""), true, "nothing " + pods.Plugins, 1, "spec.minMember is missing"},
+		{"that is not there", all, aPod("", "gone", ""), true, "gone ", 1, "want the name of a PodGroup of " + pods.Plugins},
 		{"that is not there, with the annotation", all, aPod("", "gone", "2"), true, "gone ", 2, ""},
 		{"a PodGroup of Volcano", all, says("scheduling.k8s.io/group-name", "v"), true, "v " + pods.Volcano, 4, ""},
 		{"of no size", all, says("scheduling.k8s.io/group-name", "zero"), true, "zero " + pods.Volcano, 1, ""},
@@ -128,13 +128,14 @@ func TestGroups(t *testing.T) {
 		{"a PodGroup of KAI Scheduler", all, says("pod-group-name", "k"), true, "k " + pods.KAI, 2, ""},
 		{"without the API", labels, says("pod-group-name", "k"), true, "k ", 1, "the server does not have " + pods.KAI},
 		{"labels alone", labels, aPod("", "three", "2"), true, "three ", 2, ""},
-		{"labels without the annotation", labels, aPod("", "three", ""), true, "three ", 1, "want also the annotation " + MinMemberAnnotation},
+		{"labels without the annotation", labels, aPod("", "three", ""), true, "three ", 1, "want also the annotation " + pods.MinMemberNote},
 		{"labels with a word", labels, aPod("", "three", "two"), true, "three ", 1, `pod team/x: annotation clustergym.dev/min-member is "two"`},
 		{"labels with none", labels, aPod("", "three", "0"), true, "three ", 1, "is 0, want a whole number from 1"},
 		{"labels with too many", labels, aPod("", "three", "99999999999"), true, "three ", 1, `is "99999999999"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g, ok, err := test.source.Of(test.pod)
+			g := test.source.Of(test.pod)
+			ok, err := g.API != pods.Alone, g.Err
 			if ok != test.ok || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("ok %t, error %v, want %t with %q", ok, err, test.ok, test.err)
 			}
@@ -148,7 +149,7 @@ func TestGroups(t *testing.T) {
 					t.Errorf("got %+v of %+v", g, g.Ref)
 				}
 			}
-			if g.Namespace != "team" || g.Name+" "+version != test.group || g.MinCount != test.least {
+			if g.Namespace != "team" || g.Name+" "+version != test.group || g.Least != test.least {
 				t.Errorf("got %+v, want %s of %d", g, test.group, test.least)
 			}
 		})
@@ -158,9 +159,9 @@ func TestGroups(t *testing.T) {
 func TestWhateverUsersWriteACountIsWithinItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`-?[0-9]{1,12}`)).Draw(t, "text")
-		g, ok, err := new(Groups).Of(aPod("", "g", text))
-		if !ok || g.MinCount < 1 || g.MinCount > mostMembers {
-			t.Fatalf("got %+v, %t, %v", g, ok, err)
+		g := new(Groups).Of(aPod("", "g", text))
+		if g.API == pods.Alone || g.Least < 1 || g.Least > pods.MostMembers {
+			t.Fatalf("got %+v", g)
 		}
 	})
 }
@@ -198,10 +199,10 @@ func TestDiscover(t *testing.T) {
 		fails  bool
 	}{
 		{"neither", server{}, "", false},
-		{"native", server{has: map[string]string{NativeVersion: "podgroups"}}, NativeVersion, false},
-		{"both", server{has: map[string]string{NativeVersion: "podgroups", CRDVersion: "podgroups"}}, NativeVersion + " " + CRDVersion, false},
+		{"native", server{has: map[string]string{pods.Native: "podgroups"}}, pods.Native, false},
+		{"both", server{has: map[string]string{pods.Native: "podgroups", pods.Plugins: "podgroups"}}, pods.Native + " " + pods.Plugins, false},
 		{"those of other schedulers", server{has: map[string]string{pods.Volcano: "podgroups", pods.KAI: "podgroups"}}, pods.Volcano + " " + pods.KAI, false},
-		{"the version without the resource", server{has: map[string]string{CRDVersion: "others"}}, "", false},
+		{"the version without the resource", server{has: map[string]string{pods.Plugins: "others"}}, "", false},
 		{"a server that fails", server{err: errors.New("down")}, "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

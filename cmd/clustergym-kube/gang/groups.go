@@ -12,17 +12,11 @@ import (
 	"github.com/clustergym/clustergym/env/pods"
 )
 
-// NativeVersion is the version of Kubernetes' own PodGroup, and CRDVersion that of the scheduler-plugins project's.
-const (
-	NativeVersion = pods.Native
-	CRDVersion    = pods.Plugins
-)
-
 // Groups finds a pod's group as pods.Of does, in the objects of the APIs that the server has. The zero value knows of none, and
 // finds groups by labels alone.
 type Groups struct {
 	// Native lists the PodGroups that pods name in spec.schedulingGroup.podGroupName; nil if the server has none. If the group's
-	// policy is gang, its pods form a Group with MinCount = minCount. If the policy is basic, which asks for "standard Kubernetes
+	// policy is gang, its pods form a Group with Least = minCount. If the policy is basic, which asks for "standard Kubernetes
 	// scheduling behavior" pod by pod, the pod belongs to no group.
 	Native schedulinglisters.PodGroupLister
 	// Defined returns PodGroups that a CustomResourceDefinition defines, by version, or nil if there is no such group. Their size is
@@ -30,9 +24,8 @@ type Groups struct {
 	Defined map[string]func(namespace, name string) *unstructured.Unstructured
 }
 
-// Of returns the group of a pod. ok is false if the pod belongs to no group: it is a gang of one. An error says why the group
-// is not known yet (its object is missing or invalid) and what is expected; g then still has the namespace and the name.
-func (s *Groups) Of(pod *corev1.Pod) (g Group, ok bool, err error) {
+// Of returns the group of a pod. If the group is not known yet, because its object is missing or invalid, Err says so.
+func (s *Groups) Of(pod *corev1.Pod) Group {
 	refs, objects := map[string]*corev1.ObjectReference{}, pods.Objects{}
 	add := func(version string, find func(namespace, name string) (*pods.Object, *corev1.ObjectReference)) {
 		objects[version] = func(namespace, name string) *pods.Object {
@@ -45,17 +38,15 @@ func (s *Groups) Of(pod *corev1.Pod) (g Group, ok bool, err error) {
 		}
 	}
 	if s.Native != nil {
-		add(NativeVersion, s.native)
+		add(pods.Native, s.native)
 	}
 	for version, get := range s.Defined {
 		add(version, func(namespace, name string) (*pods.Object, *corev1.ObjectReference) {
 			return defined(version, get(namespace, name))
 		})
 	}
-	f := pods.Of(Neutral(pod), objects)
-	return Group{
-		Namespace: f.Namespace, Name: f.Name, API: f.API, Ref: refs[f.API], MinCount: f.Least, Open: f.Open, Annotations: f.Annotations,
-	}, f.API != pods.Alone, f.Err
+	g := pods.Of(Neutral(pod), objects)
+	return Group{g, refs[g.API]}
 }
 
 func (s *Groups) native(namespace, name string) (*pods.Object, *corev1.ObjectReference) {
@@ -94,7 +85,7 @@ func defined(version string, object *unstructured.Unstructured) (*pods.Object, *
 	case whole:
 		o = pods.MemberObject(version, me, true, n)
 	default:
-		o.Err = fmt.Errorf("%s: spec.minMember is %v, want a whole number from 1 to %d", me, v, mostMembers)
+		o.Err = fmt.Errorf("%s: spec.minMember is %v, want a whole number from 1 to %d", me, v, pods.MostMembers)
 	}
 	o.Annotations = object.GetAnnotations()
 	return o, &corev1.ObjectReference{UID: object.GetUID()}

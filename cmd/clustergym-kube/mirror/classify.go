@@ -10,6 +10,7 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/pods"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // plan is what the builder stores about a Job besides the Job itself.
@@ -40,7 +41,7 @@ func (b *builder) classify(c *podGang) {
 	}
 	own, waiting := slices.Concat(c.bound, c.free), c.gated
 	if len(own)+len(waiting) == 0 {
-		b.view.Ended[jobName(c.Namespace, c.Name, "")] = true // of the pods that are left all have succeeded
+		b.view.Ended[pods.JobName(c.Title(), "")] = true // of the pods that are left all have succeeded
 	}
 	if c.Err != nil || len(own) == 0 {
 		b.wait(c, slices.Concat(own, waiting), need)
@@ -57,7 +58,7 @@ func (b *builder) classify(c *podGang) {
 		b.view.Partial = append(b.view.Partial, Partial{
 			Job: Job{
 				Group: c.group, Bound: c.bound, PodGPUs: 1, Fixed: true,
-				Spec: cluster.JobSpec{Name: jobName(c.Namespace, c.Name, ""), Tenant: c.Namespace},
+				Spec: cluster.JobSpec{Name: pods.JobName(c.Title(), ""), Tenant: c.Namespace},
 			},
 			Lacks: need - int32(len(c.bound)), Since: b.firstBound(c.bound), plan: plan{Key: c.Key, pod: c.bound[0]},
 		})
@@ -138,7 +139,7 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	p := plan{Key: c.Key, pod: own[0], nodes: a.nodes, volumes: volumes}
 	job := Job{Group: c.group, Priority: a.priority, Running: running, Bound: c.bound, Free: c.free, PodGPUs: a.gpus}
 	job.Spec = cluster.JobSpec{
-		Name: jobName(c.Namespace, c.Name, ""), Tenant: c.Namespace,
+		Name: pods.JobName(c.Title(), ""), Tenant: c.Namespace,
 		Request: a.request, Model: t.Model, Estimate: t.Estimate,
 	}
 	together, pods := need, int32(len(own))
@@ -162,7 +163,7 @@ func (b *builder) draft(c *podGang, own []*corev1.Pod, need int32) (Job, plan, *
 	if err := job.Spec.Validate(); err != nil {
 		return Job{}, plan{}, faultf(reasonJob, "%v", err)
 	}
-	if !printable(job.Spec.Name) || !printable(job.Spec.Tenant) {
+	if !names.OK(job.Spec.Name) || !names.OK(job.Spec.Tenant) {
 		return Job{}, plan{}, faultf(reasonJob, "name is %q, want a printable one", job.Spec.Name)
 	}
 	if running {

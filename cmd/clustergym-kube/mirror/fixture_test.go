@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
@@ -102,8 +102,8 @@ func started(ago time.Duration) change {
 
 func inGang(name string, least int) change {
 	return func(p *corev1.Pod) {
-		p.Labels[gang.Label] = name
-		p.Annotations[gang.MinMemberAnnotation] = fmt.Sprint(least)
+		p.Labels[pods.GroupLabel] = name
+		p.Annotations[pods.MinMemberNote] = fmt.Sprint(least)
 	}
 }
 
@@ -141,7 +141,7 @@ func build(tb testing.TB, o *Objects) *View {
 	return v
 }
 
-func names(pods []*corev1.Pod) []string {
+func called(pods []*corev1.Pod) []string {
 	all := []string{}
 	for _, p := range pods {
 		all = append(all, p.Name)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
@@ -27,11 +27,11 @@ func tell(v *View) string {
 			word = "running"
 		}
 		lines = append(lines, fmt.Sprintf("%s %s: %d..%d..%d workers by %d, bound %v, free %v",
-			word, s.Name, s.Least(), s.Workers, s.Most(), s.Together(), names(j.Bound), names(j.Free)))
+			word, s.Name, s.Least(), s.Workers, s.Most(), s.Together(), called(j.Bound), called(j.Free)))
 	}
 	for i := range v.Partial {
 		p := &v.Partial[i]
-		lines = append(lines, fmt.Sprintf("partial %s for %v: bound %v, free %v", p.Spec.Name, now.Sub(p.Since), names(p.Bound), names(p.Free)))
+		lines = append(lines, fmt.Sprintf("partial %s for %v: bound %v, free %v", p.Spec.Name, now.Sub(p.Since), called(p.Bound), called(p.Free)))
 	}
 	for i := range v.Refused {
 		r := &v.Refused[i]
@@ -39,7 +39,7 @@ func tell(v *View) string {
 	}
 	for i := range v.Waiting {
 		w := &v.Waiting[i]
-		lines = append(lines, fmt.Sprintf("waiting %s: %v, %d of %d", w.Group.Name, names(w.Pods), w.Have, w.Want))
+		lines = append(lines, fmt.Sprintf("waiting %s: %v, %d of %d", w.Group.Name, called(w.Pods), w.Have, w.Want))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -61,25 +61,25 @@ func TestGangs(t *testing.T) {
 	}{
 		{"a pod alone is a gang of one", []*corev1.Pod{aPod("a")}, "pending team/a: 1..1..1 workers by 1, bound [], free [a]"},
 		{"a pod alone that has a node runs", []*corev1.Pod{aPod("a", on("n1"))}, "running team/a: 1..1..1 workers by 1, bound [a], free []"},
-		{"a pod alone is not elastic", []*corev1.Pod{aPod("a", annotated(MaxWorkersAnnotation, "4"))},
+		{"a pod alone is not elastic", []*corev1.Pod{aPod("a", annotated(pods.MaxWorkersNote, "4"))},
 			"pending team/a: 1..1..1 workers by 1, bound [], free [a]"},
 		{"enough free pods of one GPU are an elastic job", []*corev1.Pod{aPod("a", g), aPod("b", g), aPod("c", g)},
 			"pending team/g: 2..3..3 workers by 1, bound [], free [a b c]"},
 		{"enough free pods of several GPUs are a rigid job", []*corev1.Pod{aPod("a", g, eight), aPod("b", g, eight), aPod("c", g, eight)},
 			"pending team/g: 24..24..24 workers by 8, bound [], free [a b c]"},
 		{"max-workers lets it grow beyond its pods", []*corev1.Pod{
-			aPod("a", g, annotated(MaxWorkersAnnotation, "9")), aPod("b", g)},
+			aPod("a", g, annotated(pods.MaxWorkersNote, "9")), aPod("b", g)},
 			"pending team/g: 2..2..9 workers by 1, bound [], free [a b]"},
 		{"max-workers below the number of pods leaves some over", []*corev1.Pod{
-			aPod("a", g, annotated(MaxWorkersAnnotation, "2")), aPod("b", g), aPod("c", g)},
+			aPod("a", g, annotated(pods.MaxWorkersNote, "2")), aPod("b", g), aPod("c", g)},
 			"pending team/g: 2..2..2 workers by 1, bound [], free [a b c]"},
 		{"min-workers is what it starts with", []*corev1.Pod{
-			aPod("a", g, annotated(minWorkersAnnotation, "3")), aPod("b", g), aPod("c", g), aPod("d", g)},
+			aPod("a", g, annotated(pods.MinWorkersNote, "3")), aPod("b", g), aPod("c", g), aPod("d", g)},
 			"pending team/g: 3..4..4 workers by 1, bound [], free [a b c d]"},
-		{"and what it waits for", []*corev1.Pod{aPod("a", g, annotated(minWorkersAnnotation, "3")), aPod("b", g)},
+		{"and what it waits for", []*corev1.Pod{aPod("a", g, annotated(pods.MinWorkersNote, "3")), aPod("b", g)},
 			"waiting g: [a b], 2 of 3"},
 		{"min-workers below what must run together is refused", []*corev1.Pod{
-			aPod("a", g, annotated(minWorkersAnnotation, "1")), aPod("b", g)}, "refused a: InvalidAnnotation\nrefused b: InvalidAnnotation"},
+			aPod("a", g, annotated(pods.MinWorkersNote, "1")), aPod("b", g)}, "refused a: InvalidAnnotation\nrefused b: InvalidAnnotation"},
 		{"too few pods wait", []*corev1.Pod{aPod("a", g)}, "waiting g: [a], 1 of 2"},
 		{"gated pods do not count", []*corev1.Pod{aPod("a", g, gated), aPod("b", g)}, "waiting g: [a b], 1 of 2"},
 		{"gated pods beyond what it needs wait by themselves", []*corev1.Pod{aPod("a", g), aPod("b", g, gated), aPod("c", g)},
@@ -89,13 +89,13 @@ func TestGangs(t *testing.T) {
 		{"a rigid gang runs with what is bound", []*corev1.Pod{aPod("a", g, eight, on("n1")), aPod("b", g, eight, on("n2")), aPod("c", g, eight)},
 			"running team/g: 16..16..16 workers by 8, bound [a b], free [c]"},
 		{"one that runs with fewer than min-workers goes on", []*corev1.Pod{
-			aPod("a", g, on("n1"), annotated(minWorkersAnnotation, "3")), aPod("b", g, on("n2"))},
+			aPod("a", g, on("n1"), annotated(pods.MinWorkersNote, "3")), aPod("b", g, on("n2"))},
 			"running team/g: 2..2..2 workers by 1, bound [a b], free []"},
 		{"one that runs with more than max-workers goes on", []*corev1.Pod{
-			aPod("a", g, on("n1"), annotated(MaxWorkersAnnotation, "2")), aPod("b", g, on("n2")), aPod("c", g, on("n2"))},
+			aPod("a", g, on("n1"), annotated(pods.MaxWorkersNote, "2")), aPod("b", g, on("n2")), aPod("c", g, on("n2"))},
 			"running team/g: 2..3..3 workers by 1, bound [a b c], free []"},
 		{"one that runs with an annotation that means nothing goes on", []*corev1.Pod{
-			aPod("a", g, on("n1"), annotated(EstimateAnnotation, "soon")), aPod("b", g, on("n2"))},
+			aPod("a", g, on("n1"), annotated(pods.EstimateNote, "soon")), aPod("b", g, on("n2"))},
 			"running team/g: 2..2..2 workers by 1, bound [a b], free []"},
 		{"one that runs goes on without pods that are unlike it", []*corev1.Pod{
 			aPod("a", g, on("n1")), aPod("b", g, on("n2")), aPod("c", g, eight), aPod("d", g)},
@@ -148,12 +148,12 @@ func TestGangsWaitFromWhenTheyAreWhole(t *testing.T) {
 	o := objects(nodes(aNode("n1")), aPod("x", inGang("g", 2), created(3*time.Hour)), aPod("y", inGang("g", 2), created(2*time.Hour)),
 		aPod("z", inGang("g", 2), created(time.Minute)), aPod("done", inGang("g", 2), created(800*time.Hour), inPhase(corev1.PodFailed)))
 	o.Groups.Defined = map[string]func(string, string) *unstructured.Unstructured{
-		gang.CRDVersion: func(string, string) *unstructured.Unstructured { return group },
+		pods.Plugins: func(string, string) *unstructured.Unstructured { return group },
 	}
 	if v := build(t, o); len(v.Jobs) != 1 || v.Jobs[0].Spec.Submit != 998*time.Hour {
 		t.Errorf("got %s since %v, want one gang since 998h", tell(v), v.Jobs[0].Spec.Submit)
 	}
-	group.SetAnnotations(map[string]string{minWorkersAnnotation: "3"}) // an elastic gang needs as many pods as its minimum
+	group.SetAnnotations(map[string]string{pods.MinWorkersNote: "3"}) // an elastic gang needs as many pods as its minimum
 	if v := build(t, o); v.Jobs[0].Spec.Submit != 1000*time.Hour-time.Minute {
 		t.Errorf("with 3 pods at least since %v, want since the third was made", v.Jobs[0].Spec.Submit)
 	}
@@ -209,7 +209,7 @@ func TestTermsOfAJob(t *testing.T) {
 	c := config()
 	c.Estimate = time.Hour
 	v, err := Build(objects(nodes(aNode("n1")), aPod("a", asks(gpu, "3", "cpu", "10", "memory", "10Gi")),
-		aPod("b", annotated(EstimateAnnotation, "90m"), annotated(modelAnnotation, "resnet"))), c, now)
+		aPod("b", annotated(pods.EstimateNote, "90m"), annotated(pods.ModelNote, "resnet"))), c, now)
 	must.Do(t, err)
 	a, b := &v.Jobs[0].Spec, &v.Jobs[1].Spec
 	if a.Request.CPUMilli != 3334 || a.Request.MemMiB != 3414 || a.Workers != 3 || a.Tensor != 3 || a.Estimate != time.Hour || a.Tenant != "team" {

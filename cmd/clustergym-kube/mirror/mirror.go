@@ -10,7 +10,6 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/pods"
 )
 
 // Objects are the objects of a Kubernetes cluster at one instant. Build only reads them, and the View points into them.
@@ -105,14 +104,6 @@ const (
 	ReturningLabel = "clustergym.dev/returning" // value "true": a node that is being returned
 	InferencePool  = "inference"
 	TrainingPool   = "training"
-)
-
-// The annotations on the object of a group, or on the pods of a gang without one.
-const (
-	minWorkersAnnotation = pods.MinWorkersNote
-	MaxWorkersAnnotation = pods.MaxWorkersNote
-	EstimateAnnotation   = pods.EstimateNote
-	modelAnnotation      = pods.ModelNote
 )
 
 // longest is the longest time that a snapshot can contain.

@@ -66,12 +66,11 @@ func (b *builder) group(own []*corev1.Pod) (all []*podGang) {
 		return found
 	}
 	for _, c := range pods.Gangs(read, func(p *pods.Pod) pods.Group {
-		g, err := b.groupOf(own[p.Index])
-		key := pods.Key{API: g.API, Namespace: g.Namespace, Name: g.Name}
-		if _, known := groups[key]; !known && !p.Succeeded {
-			groups[key] = g
+		g := b.Groups.Of(own[p.Index])
+		if _, known := groups[g.Key]; !known && !p.Succeeded {
+			groups[g.Key] = g
 		}
-		return pods.Group{Key: key, Least: g.MinCount, Open: g.Open, Annotations: g.Annotations, Err: err}
+		return g.Group
 	}, func(p *pods.Pod) string {
 		pod := own[p.Index]
 		return fmt.Sprint(b.amountOf(b.original(pod, requests(pod))), schedulinghelpers.PodPriority(pod), constraint(pod))
@@ -79,15 +78,6 @@ func (b *builder) group(own []*corev1.Pod) (all []*podGang) {
 		all = append(all, &podGang{c, groups[c.Key], of(c.Bound), of(c.Free), of(c.Gated), of(c.Ended)})
 	}
 	return all
-}
-
-func (b *builder) groupOf(pod *corev1.Pod) (gang.Group, error) {
-	g, ok, err := b.Groups.Of(pod)
-	if !ok && err == nil {
-		return gang.Group{Namespace: pod.Namespace, Name: pod.Name, API: pods.Alone, MinCount: 1}, nil
-	}
-	g.Namespace, g.Name, g.MinCount = cmp.Or(g.Namespace, pod.Namespace), cmp.Or(g.Name, pod.Name), max(g.MinCount, 1)
-	return g, err
 }
 
 // take adds what a pod on a node uses to the resources taken besides the running gangs, and returns the pod's GPUs.

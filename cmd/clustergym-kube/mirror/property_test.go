@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
@@ -79,10 +79,10 @@ func someNode(t *rapid.T, name string) *corev1.Node {
 func somePod(t *rapid.T, i int) *corev1.Pod {
 	p := aPod(fmt.Sprint("p", i))
 	p.CreationTimestamp = someTime(t)
-	p.Annotations = someWords(t, minWorkersAnnotation, MaxWorkersAnnotation, EstimateAnnotation, modelAnnotation)
+	p.Annotations = someWords(t, pods.MinWorkersNote, pods.MaxWorkersNote, pods.EstimateNote, pods.ModelNote)
 	if !rarely(t, 4) {
-		p.Labels[gang.Label] = rapid.SampledFrom([]string{"g", "h", "p1"}).Draw(t, "group")
-		p.Annotations[gang.MinMemberAnnotation] = rapid.SampledFrom([]string{"1", "2", "2", "2", "2", "2", "none"}).Draw(t, "least")
+		p.Labels[pods.GroupLabel] = rapid.SampledFrom([]string{"g", "h", "p1"}).Draw(t, "group")
+		p.Annotations[pods.MinMemberNote] = rapid.SampledFrom([]string{"1", "2", "2", "2", "2", "2", "none"}).Draw(t, "least")
 	}
 	if rarely(t, 6) {
 		p.Spec.Containers[0].Resources.Requests = someList(t)

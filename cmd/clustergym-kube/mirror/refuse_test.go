@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clustergym/clustergym/env/pods"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -61,9 +62,9 @@ func TestRefusals(t *testing.T) {
 		{"a claim of a volume that is not known", claims("lost"), reasonClaim, `volume "lost" is not known`},
 		{"a claim that is bound", claims("any"), "", ""},
 		{"a volume of no claim", func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "tmp"}} }, "", ""},
-		{"an estimate that is no duration", annotated(EstimateAnnotation, "soon"), reasonAnnotation, `pod team/x: annotation clustergym.dev/estimate is "soon"`},
-		{"an estimate of nothing", annotated(EstimateAnnotation, "0s"), reasonAnnotation, `"0s"`},
-		{"an estimate beyond all bounds", annotated(EstimateAnnotation, "2000000h"), reasonAnnotation, `"2000000h"`},
+		{"an estimate that is no duration", annotated(pods.EstimateNote, "soon"), reasonAnnotation, `pod team/x: annotation clustergym.dev/estimate is "soon"`},
+		{"an estimate of nothing", annotated(pods.EstimateNote, "0s"), reasonAnnotation, `"0s"`},
+		{"an estimate beyond all bounds", annotated(pods.EstimateNote, "2000000h"), reasonAnnotation, `"2000000h"`},
 		{"a part of a GPU", func(p *corev1.Pod) {
 			asks("cpu", "1")(p)
 			annotated("gpu-fraction", "0.5")(p)
@@ -72,7 +73,7 @@ func TestRefusals(t *testing.T) {
 			r := &p.Spec.Containers[0].Resources
 			r.Requests, r.Limits = nil, r.Requests
 		}, "", ""},
-		{"a model that cannot be printed", annotated(modelAnnotation, "a\nb"), reasonAnnotation, `"a\nb"`},
+		{"a model that cannot be printed", annotated(pods.ModelNote, "a\nb"), reasonAnnotation, `"a\nb"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := build(t, withVolumes(objects(nodes(aNode("a")), aPod("x", test.change)), aVolume("any")))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // RequestedAnnotation is the annotation of a pod with the CPU and memory that it requested before this program changed them, as a
@@ -49,7 +50,7 @@ func quantity(list corev1.ResourceList, name corev1.ResourceName) string {
 // noted returns what the annotation of a pod says, or nil.
 func noted(pod *corev1.Pod) (said map[corev1.ResourceName]string) {
 	text := pod.Annotations[RequestedAnnotation]
-	if len(text) > longestName || json.Unmarshal([]byte(text), &said) != nil {
+	if len(text) > names.Longest || json.Unmarshal([]byte(text), &said) != nil {
 		return nil
 	}
 	return said

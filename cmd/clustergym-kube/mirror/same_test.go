@@ -184,7 +184,7 @@ func (d *drawn) mirrored(v *View) *seen {
 		s.unknown(&w)
 	}
 	for _, r := range v.Refused { // a snapshot is also for schedulers that place what this one refuses
-		g, _, _ := d.objects(nil).Groups.Of(r.Pod)
+		g := d.objects(nil).Groups.Of(r.Pod)
 		name := r.Pod.Namespace + "/" + r.Pod.Name
 		if s.skip[name] = true; g.Name != "" && !known[g.Namespace+"/"+g.Name] {
 			s.skip[g.Namespace+"/"+g.Name], s.skip[g.Namespace+"/"+g.Name+"/"+r.Pod.Name] = true, true
@@ -193,7 +193,7 @@ func (d *drawn) mirrored(v *View) *seen {
 	for _, p := range d.pods {
 		foreign := p.Spec.SchedulerName != config().Schedulers[0]
 		if foreign { // they hold what they hold, but are no jobs of this scheduler
-			g, _, _ := d.objects(nil).Groups.Of(p)
+			g := d.objects(nil).Groups.Of(p)
 			s.skip[g.Namespace+"/"+g.Name], s.skip[g.Namespace+"/"+g.Name+"/"+p.Name] = true, true
 		}
 		if foreign || p.DeletionTimestamp != nil {

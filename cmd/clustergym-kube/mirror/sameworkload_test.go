@@ -49,7 +49,7 @@ func (d *drawn) add(t *rapid.T, i int) {
 	least := max(n+rapid.SampledFrom([]int{0, 0, 0, 0, -1, -1, -2, 1}).Draw(t, "least"), 0)
 	notes := map[string]string{}
 	for _, some := range [][]string{
-		{EstimateAnnotation, "90m", "36h", "soon"}, {modelAnnotation, "resnet"}, {minWorkersAnnotation, "1", "2", "3"}, {MaxWorkersAnnotation, "2", "4", "6"},
+		{pods.EstimateNote, "90m", "36h", "soon"}, {pods.ModelNote, "resnet"}, {pods.MinWorkersNote, "1", "2", "3"}, {pods.MaxWorkersNote, "2", "4", "6"},
 	} {
 		if rarely(t, 4) {
 			notes[some[0]] = rapid.SampledFrom(some[1:]).Draw(t, some[0])

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/pods"
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // The limits of a cluster.Spec.
@@ -45,7 +47,7 @@ func (b *builder) order() {
 	for _, i := range at {
 		job, p := b.view.Jobs[i], b.plans[i]
 		for n := 1; named[job.Spec.Name]; n++ {
-			job.Spec.Name = jobName(p.Namespace, p.Name, p.API+strings.Repeat("'", n-1))
+			job.Spec.Name = pods.JobName(p.Title(), p.API+strings.Repeat("'", n-1))
 		}
 		if job.Running && !b.reserve(&job, &p) {
 			b.refuse(slices.Concat(job.Bound, job.Free), faultf(reasonOvercommitted,
@@ -67,7 +69,7 @@ func (b *builder) reserve(job *Job, p *plan) bool {
 	for _, q := range p.pieces {
 		gpus := int64(q.pods) * int64(job.PodGPUs)
 		all += gpus
-		if !printable(q.node) || b.load(q.node).held.gpus+gpus > cluster.MaxGPUs || all > mostGPUs/2 {
+		if !names.OK(q.node) || b.load(q.node).held.gpus+gpus > cluster.MaxGPUs || all > mostGPUs/2 {
 			return false
 		}
 	}
@@ -85,7 +87,7 @@ func (b *builder) reserve(job *Job, p *plan) bool {
 func (b *builder) addServers() (servers []server, ids map[string]cluster.ServerID) {
 	nodes := make(map[string]*corev1.Node, len(b.Nodes))
 	for _, node := range b.Nodes {
-		if node != nil && node.Name != "" && printable(node.Name) {
+		if node != nil && node.Name != "" && names.OK(node.Name) {
 			nodes[node.Name] = node
 		}
 	}
@@ -189,7 +191,7 @@ func (v *server) label(key string) string {
 func number(servers []server, name func(*server) string, most int, set func(v *server, name string, n int32)) {
 	place := map[string]int32{}
 	for i := range servers {
-		if s := name(&servers[i]); s != "" && printable(s) && !strings.Contains(s, "|") {
+		if s := name(&servers[i]); s != "" && names.OK(s) && !strings.Contains(s, "|") {
 			place[s] = 0
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
 	"github.com/clustergym/clustergym/env/pods"
-	namecheck "github.com/clustergym/clustergym/internal/names"
 )
 
 // terms reads what users state about a gang whose pods have so many GPUs each. It returns a fault if some of that is wrong.
@@ -21,20 +20,9 @@ func (b *builder) terms(c *podGang, own []*corev1.Pod, podGPUs int32) (t pods.Te
 	switch {
 	case c.Other != 0:
 		f = faultf(reasonPodsDiffer, "annotation %s is %d and %d on pods of one gang, want one number",
-			gang.MinMemberAnnotation, c.Least, c.Other)
+			pods.MinMemberNote, c.Least, c.Other)
 	case len(wrong) > 0:
 		f = faultf(reasonAnnotation, "%v", wrong[0])
 	}
 	return t, f
-}
-
-// longestName is the longest name in bytes that a snapshot can contain.
-const longestName = namecheck.Longest
-
-// jobName returns the name of a gang's job, see pods.JobName.
-func jobName(namespace, name, kind string) string { return pods.JobName(namespace+"/"+name, kind) }
-
-// printable reports whether a snapshot can contain the text.
-func printable(s string) bool {
-	return namecheck.OK(s)
 }
