@@ -70,8 +70,6 @@ func Gemm[T Float](dst Matrix[T], alpha T, a, b Matrix[T], beta T) {
 		gemmLanes(dst, alpha, a, b, beta)
 	case b.trans: // the order of the sums in BLAS would depend on memory addresses
 		gemmUpright(dst, alpha, a, b, beta)
-	case n <= narrow && a.trans:
-		gemmNarrowT(dst, alpha, a, b, beta)
 	case n <= narrow:
 		gemmNarrow(dst, alpha, a, b, beta)
 	default:
