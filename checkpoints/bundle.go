@@ -315,16 +315,6 @@ func (s TensorSpec) equal(o TensorSpec) bool {
 	return s.Name == o.Name && s.DType == o.DType && slices.Equal(s.Shape, o.Shape)
 }
 
-// group is one of the lists of features, with its name.
-type group struct {
-	name string
-	list []Feature
-}
-
-func (f *Features) groups() []group {
-	return []group{{"server", f.Server}, {"job", f.Job}, {"offer", f.Offer}, {"global", f.Global}}
-}
-
 // check returns an error for the first invalid field.
 func (m *Manifest) check() error {
 	if m.Name == "" {
@@ -339,7 +329,11 @@ func (m *Manifest) check() error {
 	if m.Window < 0 || m.Training.Updates < 0 {
 		return fmt.Errorf("window %d, updates %d: want no negative numbers", m.Window, m.Training.Updates)
 	}
-	for _, group := range m.Features.groups() {
+	all := &m.Features
+	for _, group := range []struct {
+		name string
+		list []Feature
+	}{{"server", all.Server}, {"job", all.Job}, {"offer", all.Offer}, {"global", all.Global}} {
 		seen := map[string]bool{}
 		for i, f := range group.list {
 			if f.Name == "" || seen[f.Name] {

@@ -8,37 +8,27 @@ import (
 
 // Complete registers the words that shells suggest as completions of a flag's value.
 func Complete(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveDefault
-	})
-	if err != nil {
-		panic("complete --" + flag + ": " + err.Error())
-	}
+	complete(cmd, flag, cobra.ShellCompDirectiveDefault, func(string) []string { return words() })
 }
 
 // CompleteList is like Complete for a flag whose value is a list with commas. It completes the last word, with words that are not
 // in the list yet.
 func CompleteList(cmd *cobra.Command, flag string, words func() []string) {
-	complete := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	complete(cmd, flag, partOfValue, func(typed string) (all []string) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
-		var all []string
 		for _, word := range words() {
 			if !strings.Contains(","+before, ","+word+",") {
 				all = append(all, before+word)
 			}
 		}
-		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic("complete --" + flag + ": " + err.Error())
-	}
+		return all
+	})
 }
 
 // CompleteKeys registers the keys that shells suggest as completions of a flag's value, KEY=VALUE. A key may be followed by a tab
 // and its description.
 func CompleteKeys(cmd *cobra.Command, flag string, keys func() []string) {
-	complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		var all []string
+	complete(cmd, flag, partOfValue, func(string) (all []string) {
 		for _, key := range keys() {
 			key, about, described := strings.Cut(key, "\t")
 			if key += "="; described {
@@ -46,9 +36,17 @@ func CompleteKeys(cmd *cobra.Command, flag string, keys func() []string) {
 			}
 			all = append(all, key)
 		}
-		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		return all
+	})
+}
+
+const partOfValue = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+
+func complete(cmd *cobra.Command, flag string, how cobra.ShellCompDirective, words func(typed string) []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return words(typed), how
+	})
+	if err != nil {
 		panic("complete --" + flag + ": " + err.Error())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Type is the element type of a tensor.
@@ -59,7 +61,7 @@ func IntAttr(name string, x int) Attr {
 
 // FloatAttr returns an attribute that is a float.
 func FloatAttr(name string, x float32) Attr {
-	return attr(name, attrFloat, appendFloat(nil, 2, x))
+	return attr(name, attrFloat, protowire.AppendFixed32(protowire.AppendTag(nil, 2, protowire.Fixed32Type), math.Float32bits(x)))
 }
 
 // TextAttr returns an attribute that is a string.
@@ -247,23 +249,11 @@ func valueInfo(name string, t Type, dims []Dim) []byte {
 	return appendBytes(appendBytes(nil, 1, name), 2, appendBytes(nil, 1, of))
 }
 
-// The types of fields in protocol buffers.
-const (
-	wireVarint  = 0
-	wireBytes   = 2
-	wireFixed32 = 5
-)
-
-func appendInt(b []byte, field, x uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(b, field<<3|wireVarint), x)
-}
-
-func appendFloat(b []byte, field uint64, x float32) []byte {
-	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(b, field<<3|wireFixed32), math.Float32bits(x))
+func appendInt(b []byte, field protowire.Number, x uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), x)
 }
 
 // appendBytes appends a field that is a string or a message.
-func appendBytes[T ~string | ~[]byte](b []byte, field uint64, x T) []byte {
-	b = binary.AppendUvarint(b, field<<3|wireBytes)
-	return append(binary.AppendUvarint(b, uint64(len(x))), x...)
+func appendBytes[T ~string | ~[]byte](b []byte, field protowire.Number, x T) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), string(x))
 }

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // limits returns TensorFlow's default bucket limits, ascending: powers of 1.1 from 1e-12 to 1e20, their negatives, 0, and the
@@ -61,7 +63,7 @@ func count(limits []float64, values iter.Seq[float64]) histogram {
 func (h *histogram) encode() []byte {
 	var b []byte
 	for i, x := range []float64{h.min, h.max, h.num, h.sum, h.squares} {
-		b = appendDouble(b, uint64(i+1), x)
+		b = appendDouble(b, protowire.Number(i+1), x)
 	}
 	const limit, bucket = 6, 7
 	return appendDoubles(appendDoubles(b, limit, h.limits), bucket, h.buckets)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Prefix is the start of the names of event files. The seconds since 1970 follow it.
@@ -91,7 +93,8 @@ func (w *Writer) Describe(tag, text string) { w.about[tag] = text }
 // Scalar adds a number to the next event, rounded to a float32. It writes NaN and infinities as they are; TensorBoard marks them.
 func (w *Writer) Scalar(tag string, value float64) {
 	const simpleValue, dataClass = 2, 1
-	w.value(tag, appendFloat(nil, simpleValue, float32(value)), "scalars", dataClass)
+	number := protowire.AppendTag(nil, simpleValue, protowire.Fixed32Type) // also of a zero: the field is one of a oneof
+	w.value(tag, protowire.AppendFixed32(number, math.Float32bits(float32(value))), "scalars", dataClass)
 }
 
 // Histogram adds the distribution of numbers to the next event. It leaves out NaN and infinities: the histogram's num counts only

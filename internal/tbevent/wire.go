@@ -5,49 +5,35 @@ import (
 	"hash/crc32"
 	"math"
 	"time"
-)
 
-// The types of fields in protocol buffers.
-const (
-	varint  = 0
-	fixed64 = 1
-	bytes   = 2
-	fixed32 = 5
+	"google.golang.org/protobuf/encoding/protowire"
 )
-
-func appendKey(b []byte, field, kind uint64) []byte { return binary.AppendUvarint(b, field<<3|kind) }
 
 // appendInt and appendDouble omit a zero, because readers read a missing field as zero.
-func appendInt(b []byte, field, x uint64) []byte {
+func appendInt(b []byte, field protowire.Number, x uint64) []byte {
 	if x == 0 {
 		return b
 	}
-	return binary.AppendUvarint(appendKey(b, field, varint), x)
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), x)
 }
 
-func appendDouble(b []byte, field uint64, x float64) []byte {
+func appendDouble(b []byte, field protowire.Number, x float64) []byte {
 	if math.Float64bits(x) == 0 {
 		return b
 	}
-	return binary.LittleEndian.AppendUint64(appendKey(b, field, fixed64), math.Float64bits(x))
-}
-
-// appendFloat keeps a zero. Its only use is a field of a oneof, and a missing field would leave the oneof unset.
-func appendFloat(b []byte, field uint64, x float32) []byte {
-	return binary.LittleEndian.AppendUint32(appendKey(b, field, fixed32), math.Float32bits(x))
+	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), math.Float64bits(x))
 }
 
 // appendText appends a string or a message.
-func appendText[T string | []byte](b []byte, field uint64, text T) []byte {
-	b = binary.AppendUvarint(appendKey(b, field, bytes), uint64(len(text)))
-	return append(b, text...)
+func appendText[T string | []byte](b []byte, field protowire.Number, text T) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), string(text))
 }
 
 // appendDoubles appends a packed field of numbers.
-func appendDoubles(b []byte, field uint64, xs []float64) []byte {
-	b = binary.AppendUvarint(appendKey(b, field, bytes), uint64(8*len(xs)))
+func appendDoubles(b []byte, field protowire.Number, xs []float64) []byte {
+	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(8*len(xs)))
 	for _, x := range xs {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+		b = protowire.AppendFixed64(b, math.Float64bits(x))
 	}
 	return b
 }

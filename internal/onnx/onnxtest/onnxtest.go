@@ -4,7 +4,6 @@ package onnxtest
 import (
 	"bufio"
 	_ "embed"
-	"encoding/binary"
 	"encoding/json"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/internal/needs"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Tensor is an input or an output of a model.
@@ -165,31 +165,21 @@ func Metadata(tb testing.TB, model []byte) map[string]string {
 	return meta
 }
 
-// fields returns the fields of a protocol buffer that are strings or messages. The other fields must be integers.
-func fields(tb testing.TB, b []byte) map[uint64][][]byte {
+// fields returns the fields of a protocol buffer that are strings or messages.
+func fields(tb testing.TB, b []byte) map[protowire.Number][][]byte {
 	tb.Helper()
-	found := map[uint64][][]byte{}
-	number := func() uint64 {
-		x, n := binary.Uvarint(b)
-		if n <= 0 {
-			tb.Fatal("ONNX model: cut short")
+	found := map[protowire.Number][][]byte{}
+	for len(b) > 0 {
+		field, kind, n := protowire.ConsumeField(b)
+		if n < 0 {
+			tb.Fatalf("ONNX model: %v", protowire.ParseError(n))
+		}
+		if kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(b)
+			value, _ := protowire.ConsumeBytes(b[tag:])
+			found[field] = append(found[field], value)
 		}
 		b = b[n:]
-		return x
-	}
-	for len(b) > 0 {
-		key, x := number(), number()
-		switch key & 7 {
-		case 0:
-		case 2:
-			if x > uint64(len(b)) {
-				tb.Fatal("ONNX model: cut short")
-			}
-			found[key>>3] = append(found[key>>3], b[:x])
-			b = b[x:]
-		default:
-			tb.Fatalf("ONNX model: a field of wire type %d", key&7)
-		}
 	}
 	return found
 }
