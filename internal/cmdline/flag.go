@@ -43,10 +43,8 @@ func CompleteKeys(cmd *cobra.Command, flag string, keys func() []string) {
 const partOfValue = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
 func complete(cmd *cobra.Command, flag string, how cobra.ShellCompDirective, words func(typed string) []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return words(typed), how
-	})
-	if err != nil {
+	of := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) { return words(typed), how }
+	if err := cmd.RegisterFlagCompletionFunc(flag, of); err != nil {
 		panic("complete --" + flag + ": " + err.Error())
 	}
 }

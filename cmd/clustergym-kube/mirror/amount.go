@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"math"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -66,58 +65,13 @@ func (c *Config) amountOf(list corev1.ResourceList) amount {
 	}
 }
 
-// requests returns what a pod requests.
+// requests returns what a pod requests. The API server sets requests that are not stated to the limits.
 func requests(pod *corev1.Pod) corev1.ResourceList {
-	return podresource.PodRequests(defaulted(pod), podresource.PodResourcesOptions{})
+	return podresource.PodRequests(pod, podresource.PodResourcesOptions{})
 }
 
 // holding returns the resources that a pod on a node uses: those it requests, or those it was granted before its request was
 // lowered.
 func (c *Config) holding(pod *corev1.Pod) amount {
-	return c.amountOf(podresource.PodRequests(defaulted(pod), podresource.PodResourcesOptions{UseStatusResources: true}))
-}
-
-// defaulted returns the pod with the requests that are not stated set to the limits. The API server does so when it accepts a
-// pod; pods from elsewhere may lack it.
-func defaulted(pod *corev1.Pod) *corev1.Pod {
-	lacks := func(r *corev1.ResourceRequirements) bool {
-		for name := range r.Limits {
-			if _, said := r.Requests[name]; !said {
-				return true
-			}
-		}
-		return false
-	}
-	of := func(p *corev1.Pod) (all []*corev1.ResourceRequirements) {
-		for i := range p.Spec.Containers {
-			all = append(all, &p.Spec.Containers[i].Resources)
-		}
-		for i := range p.Spec.InitContainers {
-			all = append(all, &p.Spec.InitContainers[i].Resources)
-		}
-		return all
-	}
-	whole := pod.Spec.Resources
-	if !slices.ContainsFunc(of(pod), lacks) && (whole == nil || !lacks(whole)) {
-		return pod
-	}
-	pod = pod.DeepCopy()
-	fill := func(r *corev1.ResourceRequirements, from corev1.ResourceList) {
-		for name, q := range from {
-			if _, said := r.Requests[name]; !said {
-				if r.Requests == nil {
-					r.Requests = corev1.ResourceList{}
-				}
-				r.Requests[name] = q
-			}
-		}
-	}
-	for _, r := range of(pod) {
-		fill(r, r.Limits)
-	}
-	if whole = pod.Spec.Resources; whole != nil { // what containers request goes before limits of the pod
-		fill(whole, podresource.PodRequests(pod, podresource.PodResourcesOptions{SkipPodLevelResources: true, ExcludeOverhead: true}))
-		fill(whole, whole.Limits)
-	}
-	return pod
+	return c.amountOf(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
 }

@@ -69,10 +69,6 @@ func TestRefusals(t *testing.T) {
 			asks("cpu", "1")(p)
 			annotated("gpu-fraction", "0.5")(p)
 		}, reasonResource, "ask for a part of a GPU, want whole GPUs"},
-		{"limits alone, which requests default to", func(p *corev1.Pod) {
-			r := &p.Spec.Containers[0].Resources
-			r.Requests, r.Limits = nil, r.Requests
-		}, "", ""},
 		{"a model that cannot be printed", annotated(pods.ModelNote, "a\nb"), reasonAnnotation, `"a\nb"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1alpha2"
 	"k8s.io/client-go/tools/cache"
+	podresource "k8s.io/component-helpers/resource"
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/gang"
@@ -130,7 +131,56 @@ func (d *drawn) objects(t *rapid.T) *Objects {
 			return d.others[at]
 		}
 	}
-	return &Objects{Nodes: d.nodes, Pods: d.pods, Groups: gang.Groups{Native: schedulinglisters.NewPodGroupLister(indexer), Defined: defined}}
+	var accepted []*corev1.Pod
+	for _, p := range d.pods {
+		accepted = append(accepted, defaulted(p))
+	}
+	return &Objects{Nodes: d.nodes, Pods: accepted, Groups: gang.Groups{Native: schedulinglisters.NewPodGroupLister(indexer), Defined: defined}}
+}
+
+// defaulted returns the pod with the requests that are not stated set to the limits. The API server does so when it accepts a
+// pod; a snapshot may be of pods that lack it.
+func defaulted(pod *corev1.Pod) *corev1.Pod {
+	lacks := func(r *corev1.ResourceRequirements) bool {
+		for name := range r.Limits {
+			if _, said := r.Requests[name]; !said {
+				return true
+			}
+		}
+		return false
+	}
+	of := func(p *corev1.Pod) (all []*corev1.ResourceRequirements) {
+		for i := range p.Spec.Containers {
+			all = append(all, &p.Spec.Containers[i].Resources)
+		}
+		for i := range p.Spec.InitContainers {
+			all = append(all, &p.Spec.InitContainers[i].Resources)
+		}
+		return all
+	}
+	whole := pod.Spec.Resources
+	if !slices.ContainsFunc(of(pod), lacks) && (whole == nil || !lacks(whole)) {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	fill := func(r *corev1.ResourceRequirements, from corev1.ResourceList) {
+		for name, q := range from {
+			if _, said := r.Requests[name]; !said {
+				if r.Requests == nil {
+					r.Requests = corev1.ResourceList{}
+				}
+				r.Requests[name] = q
+			}
+		}
+	}
+	for _, r := range of(pod) {
+		fill(r, r.Limits)
+	}
+	if whole = pod.Spec.Resources; whole != nil { // what containers request goes before limits of the pod
+		fill(whole, podresource.PodRequests(pod, podresource.PodResourcesOptions{SkipPodLevelResources: true, ExcludeOverhead: true}))
+		fill(whole, whole.Limits)
+	}
+	return pod
 }
 
 // seen is what the mirror sees: jobs as lines, and the names of those that the snapshot may see otherwise, because this scheduler
