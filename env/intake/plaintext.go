@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/unicode"
+	"github.com/clustergym/clustergym/internal/unpack"
 )
 
 const wantJSON = "want JSON, as kubectl get -o json, scontrol --json and squeue --json print"
@@ -15,7 +14,7 @@ const wantJSON = "want JSON, as kubectl get -o json, scontrol --json and squeue 
 // plain returns a text of JSON in UTF-8, without a byte order mark. PowerShell writes UTF-16 to a file where other shells write
 // what the program prints. A text that is no JSON from its first character on is an error that says what it seems to be.
 func plain(text []byte) ([]byte, error) {
-	if from := encodingOf(text); from != nil {
+	if from := unpack.UTF16(text); from != nil {
 		var err error
 		if text, err = from.NewDecoder().Bytes(text); err != nil {
 			return nil, fmt.Errorf("%w, %s", err, wantJSON)
@@ -36,17 +35,6 @@ func plain(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("line %d: YAML (%s), %s", at, cut(string(line)), wantJSON)
 	}
 	return nil, fmt.Errorf("line %d: %s, %s", at, cut(string(line)), wantJSON)
-}
-
-// encodingOf returns the UTF-16 in which a text of JSON is written, known by its mark or by its first character, or else nil.
-func encodingOf(text []byte) encoding.Encoding {
-	switch {
-	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), len(text) > 1 && text[0] != 0 && text[1] == 0:
-		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
-	case bytes.HasPrefix(text, []byte{0xfe, 0xff}), len(text) > 1 && text[0] == 0 && text[1] != 0:
-		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
-	}
-	return nil
 }
 
 func isYAML(line []byte) bool {

@@ -8,8 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/text/encoding/unicode"
-
 	"github.com/clustergym/clustergym/internal/unpack"
 )
 
@@ -48,24 +46,17 @@ var foreign = []struct{ magic, is, how string }{
 	{"\x00\x00\xfe\xff", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"},
 }
 
-// decode removes the byte order mark of UTF-8, and turns UTF-16, which has such a mark or a zero in one of its first two bytes,
-// into UTF-8.
+// decode removes the byte order mark of UTF-8, and turns UTF-16 into UTF-8.
 func decode(in *bufio.Reader) (*bufio.Reader, error) {
 	head, _ := in.Peek(3)
-	order := unicode.LittleEndian
-	switch {
-	case string(head) == "\xef\xbb\xbf":
+	if string(head) == "\xef\xbb\xbf" {
 		_, err := in.Discard(len(head))
 		return in, err
-	case len(head) < 2:
-		return in, nil
-	case string(head[:2]) == "\xff\xfe", head[1] == 0 && head[0] != 0:
-	case string(head[:2]) == "\xfe\xff", head[0] == 0 && head[1] != 0:
-		order = unicode.BigEndian
-	default:
-		return in, nil
 	}
-	return bufio.NewReaderSize(unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(in), headBytes), nil
+	if from := unpack.UTF16(head); from != nil {
+		return bufio.NewReaderSize(from.NewDecoder().Reader(in), headBytes), nil
+	}
+	return in, nil
 }
 
 // untar returns a reader of the first file in a tar archive, or of the unchanged input if it is no archive.

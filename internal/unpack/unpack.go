@@ -4,9 +4,13 @@ package unpack
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // The constant free is the number of bytes to which a compressed file may always unpack. Beyond that, it may unpack to mostRatio
@@ -29,6 +33,17 @@ func NewReader(in io.Reader, most int64, tooMuch error) (io.Reader, error) {
 		return nil, fmt.Errorf("read gzip header: %w", err)
 	}
 	return &bounded{in: z, packed: packed, most: most, tooMuch: tooMuch}, nil
+}
+
+// UTF16 returns the UTF-16 in which a text is written, known by its mark or by a zero in its first character, or else nil.
+func UTF16(text []byte) encoding.Encoding {
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), len(text) > 1 && text[0] != 0 && text[1] == 0:
+		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}), len(text) > 1 && text[0] == 0 && text[1] != 0:
+		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
+	}
+	return nil
 }
 
 // counter counts the bytes that are read.
