@@ -97,6 +97,16 @@ func TestGroupsOfPods(t *testing.T) {
 	}
 }
 
+func TestWhateverUsersWriteACountIsWithinItsLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := a("p", GroupLabel+"=g")
+		p.Annotations[MinMemberNote] = rapid.OneOf(rapid.String(), rapid.StringMatching(`-?[0-9]{1,12}`)).Draw(t, "text")
+		if g := Of(p, nil); g.API != Labelled || g.Least < 1 || g.Least > MostMembers {
+			t.Fatalf("got %+v", g)
+		}
+	})
+}
+
 func TestObjectsOfGroups(t *testing.T) {
 	for _, c := range []struct {
 		o    *Object

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/pods"
 )
 
 // GPU is the resource name of GPUs on the pods and nodes of this package.
@@ -93,13 +94,8 @@ const (
 	Labelled
 )
 
-// groupLabel is on the pods of all gangs but Native ones, minMember is the annotation of Labelled ones, and gangLabel is on all
-// pods of a Gang.
-const (
-	groupLabel = "scheduling.x-k8s.io/pod-group"
-	minMember  = "clustergym.dev/min-member"
-	gangLabel  = "kubetest/gang"
-)
+// gangLabel is on all pods of a Gang.
+const gangLabel = "kubetest/gang"
 
 // Gang describes a group of pods that GangPods creates.
 type Gang struct {
@@ -129,8 +125,8 @@ func (c *Cluster) GangPods(g Gang) []*corev1.Pod {
 	if err := c.makeGroup(g); err != nil {
 		c.tb.Fatalf("kubetest: make group %s/%s: %v", g.Namespace, g.Name, err)
 	}
-	pods := make([]*corev1.Pod, g.Pods)
-	for i := range pods {
+	made := make([]*corev1.Pod, g.Pods)
+	for i := range made {
 		pod := Pod(g.Namespace, fmt.Sprintf("%s-%d", g.Name, i), g.GPUs)
 		pod.Labels = map[string]string{gangLabel: g.Name}
 		pod.Annotations = maps.Clone(g.Annotations)
@@ -138,10 +134,10 @@ func (c *Cluster) GangPods(g Gang) []*corev1.Pod {
 		case Native:
 			pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.Name}
 		case Labelled:
-			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, minMember, fmt.Sprint(g.MinCount))
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, pods.MinMemberNote, fmt.Sprint(g.MinCount))
 			fallthrough
 		case Coscheduling:
-			pod.Labels[groupLabel] = g.Name
+			pod.Labels[pods.GroupLabel] = g.Name
 		}
 		if g.Scheduler != "" {
 			pod.Spec.SchedulerName = g.Scheduler
@@ -150,11 +146,11 @@ func (c *Cluster) GangPods(g Gang) []*corev1.Pod {
 			g.Edit(i, pod)
 		}
 		var err error
-		if pods[i], err = c.Client.CoreV1().Pods(g.Namespace).Create(c.tb.Context(), pod, metav1.CreateOptions{}); err != nil {
+		if made[i], err = c.Client.CoreV1().Pods(g.Namespace).Create(c.tb.Context(), pod, metav1.CreateOptions{}); err != nil {
 			c.tb.Fatalf("kubetest: make pod %s/%s: %v", g.Namespace, pod.Name, err)
 		}
 	}
-	return pods
+	return made
 }
 
 func (c *Cluster) makeGroup(g Gang) error {
