@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/clustergym/clustergym/cli/flags"
 	"github.com/clustergym/clustergym/env/scenario"
@@ -163,19 +164,53 @@ func (o *evalOptions) plan(suites []suite, policies []policy.Policy) (eval.Plan,
 func play(
 	ctx context.Context, a *app, plan eval.Plan, by *poolOptions,
 ) (results []eval.Result, failed *eval.FailedError, err error) {
+	p, err := a.openPlayer(ctx, plan.Journal, by)
+	if err != nil {
+		return nil, nil, err
+	}
+	results, failed, err = p.play(ctx, plan)
+	p.pool.finish(err == nil)
+	return results, failed, err
+}
+
+// casePlayer plays one plan after another and shows their progress. Its pool, which may be nil, must be finished in the end.
+type casePlayer struct {
+	app  *app
+	pool *workerPool
+	bar  atomic.Pointer[progress.Bar] // of the plan in progress
+}
+
+// openPlayer returns a player. The options say which other processes play cases; dir is the folder of the results.
+func (a *app) openPlayer(ctx context.Context, dir string, by *poolOptions) (p *casePlayer, err error) {
+	p = &casePlayer{app: a}
+	p.pool, err = by.open(ctx, dir, a, p.warn, func(s work.Status) {
+		if bar := p.bar.Load(); bar != nil {
+			bar.Note(poolNote("cases", s))
+		}
+	})
+	return p, err
+}
+
+func (p *casePlayer) warn(err error) {
+	if bar := p.bar.Load(); bar != nil {
+		bar.Clear()
+	}
+	p.app.Warn(err)
+}
+
+// play runs a plan, as the function play does.
+func (p *casePlayer) play(ctx context.Context, plan eval.Plan) (results []eval.Result, failed *eval.FailedError, err error) {
+	a := p.app
 	for _, s := range plan.Suites {
 		a.Say("%s: %d windows of %s, %d seeds, %d policies", s.Scenario, len(s.Windows), s.Split, len(s.Seeds), len(plan.Policies))
 	}
 	bar := progress.New(a.Talk, progress.Options{
 		Quiet: a.Quiet, Total: int64(len(plan.Cases())), Label: "eval", Unit: "episodes", Timed: true,
 	})
-	plan.Warn = func(err error) { bar.Clear(); a.Warn(err) }
-	pool, err := by.open(ctx, plan.Journal, a, plan.Warn, func(s work.Status) { bar.Note(poolNote("cases", s)) })
-	if err != nil {
-		return nil, nil, err
-	}
-	if pool != nil {
-		plan.Pool = pool.of(caseJob)
+	p.bar.Store(bar)
+	plan.Warn = p.warn
+	if p.pool != nil {
+		plan.Pool = p.pool.of(caseJob)
 	}
 	plan.Fitting = func(scenario string, n, of int) { bar.Note(fitting(scenario, n, of)) }
 	results, err = eval.Run(ctx, plan, func(p eval.Progress) {
@@ -188,7 +223,6 @@ func play(
 	})
 	bar.Finish()
 	failed, some := errors.AsType[*eval.FailedError](err)
-	pool.finish(err == nil || some)
 	if some {
 		err = nil
 	}

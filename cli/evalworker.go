@@ -76,7 +76,9 @@ func (a *app) parsePlan(text []byte) (*eval.Plan, error) {
 		suites = append(suites, own)
 	}
 	plan := newPlan(suites, policies)
-	plan.Overlap = j.Overlap
+	if plan.Overlap = j.Overlap; j.NoLogs {
+		plan.Keep = func(eval.Case) bool { return false }
+	}
 	for _, text := range j.Objectives {
 		o, err := objectives.Read(strings.NewReader(text))
 		if err != nil {

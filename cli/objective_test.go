@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/cmdline"
+	require "github.com/clustergym/clustergym/internal/must"
 )
 
 // TestObjectives checks the commands about objectives, and what they say of files that are none.
@@ -97,15 +99,41 @@ func TestEvalByObjectives(t *testing.T) {
 	}
 }
 
-// TestTuneCommand checks that tune prints the best rule, and writes what it found.
+// TestTuneCommand checks that tune prints the best rule, and writes what it found; with workers, too, and of a trace of the user's
+// own, of which it makes a scenario for other commands.
 func TestTuneCommand(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "tuned")
-	s := command(t, "tune", "-s", "embedded-small-v1", "--set", "workload.jobs=6000", "--objective", "small-first",
-		"--rules", "fifo,srsf,index", "--out", out)
-	if s.code != 0 || !strings.Contains(s.out, "best: index, chosen in") {
-		t.Fatalf("exit code %d\n%s%s", s.code, s.talk, s.out)
+	t.Chdir(t.TempDir())
+	t.Setenv(mainVariable, "1") // for the workers
+	tune := []string{"tune", "--objective", "small-first", "--rules", "fifo,srsf,index", "--out"}
+	own := []string{"--trace", "Own Jobs.csv", "--servers", "4", "--gpus-per-server", "8"}
+	require.Do(t, os.WriteFile("Own Jobs.csv", []byte(must(t, "trace", "gen", "--jobs", "900", "--load", "1.2", "--gpus", "32").out), 0o666))
+	for name, words := range map[string][]string{"small": {"-s", "embedded-small-v1", "--set", "workload.jobs=6000"}, "own": own} {
+		s := must(t, slices.Concat(tune, []string{name}, words)...)
+		contains(t, s.out, "best: index, chosen in", "evaluate: clustergym eval --scenario")
+		result := read(t, name+"/result.json")
+		contains(t, result, `"best": "index"`)
+		must(t, slices.Concat(tune, []string{name + "-pooled"}, words, []string{"--workers", "2"})...)
+		if pooled := read(t, name+"-pooled/result.json"); pooled != result {
+			t.Errorf("%s: with workers\n%s\nwithout\n%s", name, pooled, result)
+		}
 	}
-	if text, err := os.ReadFile(filepath.Join(out, "result.json")); err != nil || !strings.Contains(string(text), `"best": "index"`) {
-		t.Errorf("%s, %v", text, err)
+	scenario := read(t, "own/scenario.yaml")
+	contains(t, scenario, "name: own-jobs-v1", "arrivals: 15")
+	contains(t, must(t, "eval", "-s", "own/scenario.yaml", "-p", "fifo", "--windows", "1", "--out", "evaluated").out, "fifo")
+	must(t, slices.Concat(tune, []string{"own"}, own)...) // goes on from what there is
+	require.Do(t, os.WriteFile("own/scenario.yaml", []byte(scenario+"horizon: 9h\n"), 0o666))
+	for _, c := range []struct {
+		want  string
+		words []string
+	}{
+		{"own/scenario.yaml is another one than --trace would make", append([]string{"--out", "own"}, own...)},
+		{"--scenario and --trace: want one", append([]string{"-s", "embedded-small-v1"}, own...)},
+		{"want --servers and --gpus-per-server", own[:2]},
+		{"are for --trace", []string{"-s", "embedded-small-v1", "--servers", "4"}},
+	} {
+		if s := command(t, append([]string{"tune", "--objective", "small-first"}, c.words...)...); s.code != cmdline.CodeUsage ||
+			!strings.Contains(s.talk, c.want) {
+			t.Errorf("%q: exit code %d\n%s", c.words, s.code, s.talk)
+		}
 	}
 }

@@ -33,8 +33,8 @@ func newWorkerCmd(a *app) *cobra.Command {
 		Short: "Do part of the work of a command on another machine",
 		Long: cmdline.Long(`
 Does work for a command with --listen or --broker, called the learner, one unit at a time, on one core: it computes the labels of
-a window or plays an episode for clustergym train, and plays an episode for clustergym eval. Start as many workers as the
-machine has cores to spare. The learner sends what a worker must know; a worker keeps nothing and may be killed at any time:
+a window or plays an episode for clustergym train, and plays an episode for clustergym eval and tune. Start as many workers as
+the machine has cores to spare. The learner sends what a worker must know; a worker keeps nothing and may be killed at any time:
 another one computes its unit then.
 
 The learner accepts only workers that run the same program on a processor that computes the same numbers, because only these

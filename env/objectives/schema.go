@@ -45,8 +45,8 @@ func Schema() []byte {
 		}, []string{}...),
 		"miss": amount("once when the deadline passes"),
 		"prices": object{
-			"type":        []string{"object", "string"},
-			"description": "factor to the price from each hour of the day on, or a CSV file with the columns hour and price",
+			"type":              []string{"object", "string"},
+			"description":       "factor to the price from each hour of the day on, or a CSV file with the columns hour and price",
 			"patternProperties": object{"^(1?[0-9]|2[0-3])$": object{"type": "number", "minimum": 0}}, "additionalProperties": false,
 		},
 	}, "cost")

@@ -19,6 +19,7 @@ type Job struct {
 	Overlap  bool     `yaml:"overlap,omitempty"`
 	// Objectives are the YAML files of what results are measured by.
 	Objectives []string `yaml:"objectives,omitempty"`
+	NoLogs     bool     `yaml:"no_logs,omitempty"` // no result keeps its event log
 }
 
 // Suite identifies the episodes of a scenario.

@@ -26,8 +26,9 @@ type Config struct {
 	// Rules are the candidates; Beside are policies that are played on the test windows only, such as the usual one.
 	Rules, Beside []policy.Policy
 	Seed          uint64 // decides which training windows are played first
-	// Play plays a plan as eval.Run does. Its Journal is set to a folder of its own.
-	Play func(ctx context.Context, plan eval.Plan) ([]eval.Result, error)
+	// Play plays a plan as eval.Run does. Its Journal is set to a folder of its own. windows are those of its suite, by their
+	// indices in the split, nil for all.
+	Play func(ctx context.Context, plan eval.Plan, windows []int) ([]eval.Result, error)
 	// Dir is the folder of the journals, from which an interrupted tuning goes on.
 	Dir string
 	// Say is called with each step when it is done. It may be nil.
@@ -204,5 +205,5 @@ func (t *tuning) play(
 	if t.Dir != "" {
 		plan.Journal = filepath.Join(t.Dir, name)
 	}
-	return t.Play(ctx, plan)
+	return t.Play(ctx, plan, windows)
 }

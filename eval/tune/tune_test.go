@@ -49,7 +49,7 @@ func tuned(t *testing.T, objective, dir string, stop int) (*tune.Result, error) 
 	return tune.Run(ctx, tune.Config{
 		Source: src, Objective: o, Dir: dir, Seed: 1, Beside: load("fifo"),
 		Rules: load("fifo", "fjf", "sjfskip", "srsf", "srsf:gain=240", "las", "index", "random", "serverfilling"),
-		Play: func(ctx context.Context, plan eval.Plan) ([]eval.Result, error) {
+		Play: func(ctx context.Context, plan eval.Plan, _ []int) ([]eval.Result, error) {
 			if plays++; plays == stop {
 				cancel()
 			}
