@@ -40,6 +40,9 @@ func (c *Config) checkAgainst() error {
 		if err != nil {
 			return fmt.Errorf("train.against: %w", err)
 		}
+		if err := c.decidesBy(s); err != nil {
+			return fmt.Errorf("train.against: %w", err)
+		}
 		if s.Needs().Truth != (baselines.Truth{}) {
 			return fmt.Errorf("train.against: %q is told the truth, want a baseline that is not", name)
 		}

@@ -11,6 +11,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/clustergym/clustergym/agents"
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/observe"
 )
 
@@ -168,7 +170,7 @@ func (c *Config) Validate() error {
 		all, err := c.Table.ParseAll(of.names...)
 		for i := range all {
 			if _, lacks := all[i].Review(baselines.Given{}); err == nil {
-				err = lacks
+				err = cmp.Or(lacks, c.decidesBy(all[i]))
 			}
 		}
 		if err != nil {
@@ -176,6 +178,18 @@ func (c *Config) Validate() error {
 		}
 	}
 	return c.checkAgainst()
+}
+
+// decidesBy returns an error about a baseline that decides by an objective, and would do so by another one than the run's. A policy
+// is used where nobody says what it was trained for, so its prior must name the objective itself.
+func (c *Config) decidesBy(s baselines.Spec) error {
+	g, err := c.goal()
+	if err != nil || !s.Needs().Objective || strings.Contains(s.String(), "objective=") ||
+		g.reward == nil && g.objective.Text() == objectives.Usual().Text() {
+		return nil
+	}
+	return fmt.Errorf("%s decides by completion times, and the run learns for another objective: want its option objective, such as "+
+		"index:objective=small-first", s)
 }
 
 // decides is Validate without the settings that only training uses: the objective and the baselines. A program that lacks one of

@@ -24,6 +24,8 @@ func TestWhatOnlyTrainingUses(t *testing.T) {
 	}{
 		{"against: las", "against: las\n  objective: elsewhere", `train.objective: objective "elsewhere", want a YAML file`, true},
 		{"against: las", "against: las\n  reward: p99:power=9", "train.objective replaces it", true},
+		{"against: las", "against: index\n  objective: small-first", "train.against: index decides by completion times", true},
+		{"prior: fifo,sjfskip", "prior: index,sjfskip\n  objective: small-first", "train.prior: index decides by completion times", true},
 		{"against: las", "against: theirs", `train.against: policy "theirs"`, true},
 		{"prior: fifo,sjfskip", "prior: theirs,sjfskip", `train.prior: policy "theirs"`, true},
 		{"against: las", "against: las\n  candidates: 9\n  rivals: theirs", `policy "theirs": no such baseline`, false},
