@@ -40,7 +40,7 @@ func TestPrintedCommandsRun(t *testing.T) {
 		{"own reward", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--objective", "hour"},
 			[]string{"reward units a choice"}},
 		{"objective", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--objective", "small-first"},
-			[]string{"minutes a choice", "--objective small-first --policies"}},
+			[]string{"minutes a choice", "--objective small-first --policies index,fifo,"}},
 		{"own objective", []string{"--scenario", "embedded-small-v1", "--set", "scenario.workload.jobs=1000", "--objective", "my data/mine.yaml"},
 			[]string{"hours a choice", "--objective runs/a=b --policies"}},
 		{"own trace", []string{"--scenario", "my data/own.yaml"}, []string{"--scenario 'my data/own.yaml' --set"}},

@@ -322,13 +322,18 @@ func (r *trained) print(a *app) error {
 		a.Printf("\nwhy:         %s", r.Why)
 	}
 	policies := append(rivals(r.run.Recipe.Scenarios), policy.Prior)
+	by := objectiveOf(r.run.Recipe.Train.Objective, r.Dir)
+	if by != nil { // the rule for any objective
+		_, knows, _ := strings.Cut(policies[1], "+")
+		policies = slices.Insert(policies, 0, strings.TrimSuffix("index+"+knows, "+"))
+	}
 	if from := filepath.Join(r.Dir, train.FromName); r.run.Recipe.From != nil && checkpoints.IsBundle(from) {
 		policies = append(policies, "from="+from)
 	}
 	policies = append(policies, named(r.Dir, policies))
 	a.Printf("\ncheckpoints: %s\n", filepath.Join(r.Dir, "checkpoints"))
 	if r.again != nil && tested(r.run.Recipe.Scenarios) {
-		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again, objectiveOf(r.run.Recipe.Train.Objective, r.Dir),
+		a.Printf("evaluate:    %s\n", next(slices.Concat([]string{"eval"}, r.again, by,
 			[]string{"--policies", list(policies), "--baseline", policy.Prior})...))
 	}
 	a.Printf("export:      %s\n", next("export", "--run", r.Dir))
