@@ -132,8 +132,9 @@ type unable struct{ err error }
 func (unable) Name() string                  { return "prior" }
 func (u unable) Reset(uint64) error          { return u.err }
 func (u unable) Schedule(*cluster.Txn) error { return u.err }
-func (unable) Begin(*cluster.Txn)            {}
 func (unable) End(*cluster.Txn)              {}
+
+func (unable) Begin(tx *cluster.Txn) *cluster.Txn { return tx }
 
 // PlayOn returns the prior as a scheduler that plays on in a fork after a candidate was taken, see Guard.Take. Unless b is nil,
 // it begins with what b believes by then.

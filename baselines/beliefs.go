@@ -7,8 +7,8 @@ import (
 	"github.com/clustergym/clustergym/env/cluster"
 )
 
-// Beliefs are what a policy with KnowSuffix believes during an episode. Call Begin before each decision and End after it: between
-// them the state shows what is believed, and not what is told. Beliefs are not safe for concurrent use.
+// Beliefs are what a policy with KnowSuffix believes during an episode. Call Begin before each decision and End after it: what
+// Begin returns shows what is believed, and not what is told. Beliefs are not safe for concurrent use.
 type Beliefs struct {
 	knowing
 	before
@@ -44,8 +44,8 @@ func (b *Beliefs) Reset(uint64) error {
 	return nil
 }
 
-// Begin learns from what has happened since the last decision, and makes the state show what is believed.
-func (b *Beliefs) Begin(tx *cluster.Txn) {
+// Begin learns from what has happened since the last decision, and returns the transaction as one sees it who believes it.
+func (b *Beliefs) Begin(tx *cluster.Txn) *cluster.Txn {
 	if b.learns() {
 		b.speeds.Observe(tx)
 	}
@@ -57,14 +57,16 @@ func (b *Beliefs) Begin(tx *cluster.Txn) {
 			}
 		}
 	}
-	b.show(tx)
+	tx = b.show(tx)
 	tx.SetRates()
+	return tx
 }
 
-// show makes the state show what is believed.
-func (b *Beliefs) show(tx *cluster.Txn) {
+// show returns a transaction as one sees it who believes what b does.
+func (b *Beliefs) show(tx *cluster.Txn) *cluster.Txn {
+	var shown cluster.Beliefs
 	if b.learns() {
-		tx.Expect(b.speeds)
+		shown.Speeds = b.speeds
 	}
 	if b.predicts() {
 		if b.by == byUsual {
@@ -73,40 +75,30 @@ func (b *Beliefs) show(tx *cluster.Txn) {
 				b.times.By(belief.Mean)
 			}
 		}
-		tx.Believe(b.times)
+		shown.Times = b.times
 	}
+	return tx.As(shown)
 }
 
-// End lets jobs make progress from now on as is believed of how they run after the decision, asks for another decision when a
-// prediction changes, and makes the state show what is told.
+// End lets jobs make progress from now on as is believed of how they run after the decision, and asks for another decision when a
+// prediction changes. It takes what Begin has returned.
 func (b *Beliefs) End(tx *cluster.Txn) {
 	tx.SetRates()
-	if b.predicts() {
-		s, soonest := tx.View(), cluster.Never
-		for _, id := range s.Running() {
-			soonest = min(soonest, s.AsksAgain(id))
-		}
-		if soonest < cluster.Never-b.step {
-			tx.WakeAt((max(soonest, tx.Now())/b.step + 1) * b.step)
-		}
+	if !b.predicts() {
+		return
 	}
-	b.hide(tx)
-}
-
-// hide makes the state show what is told.
-func (b *Beliefs) hide(tx *cluster.Txn) {
-	if b.predicts() {
-		tx.Believe(nil)
+	s, soonest := tx.View(), cluster.Never
+	for _, id := range s.Running() {
+		soonest = min(soonest, s.AsksAgain(id))
 	}
-	if b.learns() {
-		tx.Expect(nil)
+	if soonest < cluster.Never-b.step {
+		tx.WakeAt((max(soonest, tx.Now())/b.step + 1) * b.step)
 	}
 }
 
-// decide lets s decide by what the state shows, and makes the state show what is told afterwards.
+// decide lets s decide by what the transaction shows.
 func (b *Beliefs) decide(tx *cluster.Txn, s cluster.Scheduler) error {
 	if err := s.Schedule(tx); err != nil {
-		b.hide(tx)
 		return err
 	}
 	b.End(tx)
@@ -142,8 +134,7 @@ func (f *follower) Schedule(tx *cluster.Txn) error {
 		return f.knower.Schedule(tx)
 	}
 	f.begins = false
-	f.beliefs.show(tx)
-	return f.beliefs.decide(tx, f.Scheduler)
+	return f.beliefs.decide(f.beliefs.show(tx), f.Scheduler)
 }
 
 // knower is a scheduler that decides by what it has learned, and not by what it is told.
@@ -168,6 +159,5 @@ func (p *knower) Reset(seed uint64) error {
 }
 
 func (p *knower) Schedule(tx *cluster.Txn) error {
-	p.beliefs.Begin(tx)
-	return p.beliefs.decide(tx, p.Scheduler)
+	return p.beliefs.decide(p.beliefs.Begin(tx), p.Scheduler)
 }

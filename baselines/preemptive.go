@@ -89,11 +89,10 @@ func leftWith(s *cluster.View, id cluster.JobID, extra time.Duration) (time.Dura
 // timeLeft returns the time that a job still needs, by its estimate and at its present speed. For a job that has outlived its
 // estimate it grows with the time that the job has run (see cluster.View.Remaining).
 func timeLeft(s *cluster.View, id cluster.JobID) (time.Duration, error) {
-	left, err := byEstimate(s, id)
-	if err == nil && s.Phase(id) == cluster.Running {
-		left = s.ExpectedFinish(id) - s.Now()
+	if s.Phase(id) == cluster.Running && s.Knows(id) {
+		return s.ExpectedFinish(id) - s.Now(), nil
 	}
-	return left, err
+	return byEstimate(s, id)
 }
 
 // serviceLeft returns the time left and extra, times the number of GPUs requested.
@@ -262,10 +261,11 @@ type room struct {
 // share of a GPU that no other job uses counts as the whole GPU, because the job is in the way of others as if it held all of
 // it.
 func (p *plan) needs(s *cluster.View, id cluster.JobID, runs bool) (u use) {
-	want := s.Spec(id).Request
+	spec := s.Spec(id)
+	want := spec.Request
 	switch {
 	case !runs:
-		u.Add(s.Spec(id).Workers, want)
+		u.Add(spec.Workers, want)
 	case p.amounts:
 		for _, piece := range s.Placement(id) {
 			for _, g := range s.GPUsOn(id, piece.Server) {

@@ -14,8 +14,8 @@ import (
 // The expected finish of a running job does not change while its speed does not, so the running jobs stay sorted. A pass looks
 // only at the first waiting job of every shape and at the last running jobs, so its cost grows with the number of changes, not
 // with the number of live jobs. If a count of free GPUs does not decide what fits (GPU shares, CPU, memory), the preemptive order
-// takes over. Where both apply, both give the same schedule. It also takes over if the View uses predictions (see
-// cluster.Txn.Believe), because then keys change at any time, and if the cluster forbids preemption.
+// takes over. Where both apply, both give the same schedule. It also takes over if the View shows beliefs
+// (see cluster.Txn.As), because then keys change at any time, and if the cluster forbids preemption.
 type srtf struct {
 	wait    waiting
 	running roster          // by expected finish

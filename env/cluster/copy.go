@@ -14,11 +14,14 @@ func (s *View) ExtendTo(dst *State, more int) (next JobID) {
 }
 
 func (s *View) copyTo(dst *State, more int) {
-	old := *dst
-	for _, id := range old.running {
-		old.recycle(old.jobs[id].pieces, old.jobs[id].gpus)
+	if dst.core == nil {
+		dst.core = new(core)
 	}
-	dst.View = *s
+	for _, id := range dst.running {
+		dst.recycle(dst.jobs[id].pieces, dst.jobs[id].gpus)
+	}
+	old := *dst.core
+	*dst.core, dst.believed = *s.core, s.believed
 	dst.servers = slices.Grow(old.servers[:0], len(s.servers))[:len(s.servers)]
 	for i := range s.servers {
 		was := dst.servers[i]
@@ -62,7 +65,7 @@ func (s *View) copyTo(dst *State, more int) {
 		j.pieces, j.gpus = dst.pieceStorage(j.pieces), append(dst.gpuStorage(), j.gpus...)
 	}
 	dst.txn = s.txn
-	dst.txn.s = dst
+	dst.open()
 	dst.told = append(old.told[:0], s.txn.events...) // a copy of its own: dst does not own the slice that Begin was given
 	dst.txn.events = dst.told
 	dst.txn.ops = append(old.txn.ops[:0], s.txn.ops...)

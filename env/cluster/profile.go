@@ -51,32 +51,27 @@ func SpeedKind(p Profile, spec *JobSpec) (kind string, version int) {
 }
 
 // SetProfile sets the profile that schedulers may use; nil, as in a new state, means that speeds are unknown. Drivers call it.
-// What Txn.Expect said no longer counts.
-func (s *State) SetProfile(p Profile) { s.profile, s.expected = p, nil }
+// If the state is a copy of a View that shows a belief about speeds, that no longer counts.
+func (s *State) SetProfile(p Profile) { s.profile, s.believed.Speeds = p, nil }
 
-// Profile returns the profile of speeds: what Txn.Expect says, or else what the driver tells schedulers. It is nil if speeds are
-// unknown. Copies of the state share it.
+// Profile returns the profile of speeds: what is believed, or else what the driver tells schedulers. It is nil if speeds are
+// unknown. Copies share it.
 func (s *View) Profile() Profile {
-	if s.expected != nil {
-		return s.expected
+	if s.believed.Speeds != nil {
+		return s.believed.Speeds
 	}
 	return s.profile
 }
 
-// Expect makes the View use the scheduler's own profile of speeds until the next call, in place of what the driver tells. nil
-// stands for what the driver tells. Copies of the state use the same profile. A scheduler that calls Expect calls it before its
-// first operation, and again with nil before it returns.
-func (t *Txn) Expect(p Profile) { t.s.expected = p }
-
-// SetRates lets each running job make progress, from now on, at the rate that the scheduler's own profile predicts. It does
-// nothing if there is none, or if the driver tells speeds.
+// SetRates lets each running job make progress, from now on, at the rate that the scheduler believes. It does nothing if the
+// scheduler has no belief about speeds, or if the driver tells them.
 func (t *Txn) SetRates() {
-	s, p := t.s, t.s.expected
+	s, p := t.s, t.view.believed.Speeds
 	if p == nil || s.profile != nil {
 		return
 	}
 	for _, id := range s.running {
-		j, rate := &s.jobs[id], p.Speed(&s.View, id)
+		j, rate := &s.jobs[id], p.Speed(t.view, id)
 		if s.now > j.since {
 			j.done = s.progressOf(j) - Scale(s.now-j.since, rate) // which may be negative: it keeps the progress of now
 		}

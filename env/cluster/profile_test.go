@@ -42,12 +42,11 @@ func TestExpectedRatesAddUp(t *testing.T) {
 			want += rate * float64(max(s.Now()-max(before, pause), 0))
 			tx := s.Begin(nil)
 			p := rates{float64(rapid.IntRange(1, 9).Draw(t, "expected")), 1}
-			tx.Expect(p)
-			if !tx.View().Believes() || !SameProfile(tx.View().Profile(), p) {
+			believing := tx.As(Beliefs{Speeds: p})
+			if !believing.View().Believes() || !SameProfile(believing.View().Profile(), p) {
 				t.Fatal("the expected profile does not count")
 			}
-			tx.SetRates()
-			tx.Expect(nil)
+			believing.SetRates()
 			tx.SetRates() // has no effect without a profile of the scheduler
 			tx.End()
 			if !told {

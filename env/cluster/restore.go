@@ -11,10 +11,10 @@ import (
 // error that wraps ErrInfeasible, and changes nothing, if the job is not pending, if Txn.Place would reject the placement, or if
 // the pieces cannot have these GPUs. Never call it while a transaction is open.
 func (s *State) Restore(id JobID, p Placement, gpus []int32) error {
-	if err := s.txn.expect("restore", id, Pending); err != nil {
+	if err := s.base.expect("restore", id, Pending); err != nil {
 		return err
 	}
-	if err := s.txn.admit("restore", id, p); err != nil {
+	if err := s.base.admit("restore", id, p); err != nil {
 		return err
 	}
 	if int(p.Workers()) != len(gpus) {

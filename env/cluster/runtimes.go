@@ -2,24 +2,35 @@ package cluster
 
 import "time"
 
-// RunTimes predicts how much longer jobs run. A scheduler that knows more than the estimates, or trusts them less, gives one to
-// Txn.Believe; View.Remaining and all that is computed from it then use it in place of the estimates.
+// Beliefs are what a scheduler believes in place of what it is told.
+type Beliefs struct {
+	Times  RunTimes // View.Remaining, and all that is computed from it, uses it; nil: the estimates of the jobs
+	Speeds Profile  // the Profile of the View; nil: what the driver tells
+}
+
+// As returns the transaction as a scheduler sees it that has beliefs: its View shows them, and copies of this View do, too. An
+// operation on either is an operation on both.
+func (t *Txn) As(b Beliefs) *Txn {
+	own := &struct {
+		Txn
+		View
+	}{Txn{transaction: t.transaction}, View{t.s.core, b}}
+	own.view = &own.View
+	return &own.Txn
+}
+
+// RunTimes predicts how much longer jobs run.
 type RunTimes interface {
 	// Left returns how much work a job that has done the work age without ending still has to do, at least 1 ns. It also returns
 	// the age (> age) at which to ask again, because the prediction changes then although nothing else happens, or Never.
 	Left(spec *JobSpec, age time.Duration) (left, again time.Duration)
 }
 
-// Believe makes the View use the predictions until the next call. nil stands for the estimates of the jobs. Copies of the state
-// use the same predictions. A scheduler that calls Believe calls it again with nil before it returns.
-func (t *Txn) Believe(times RunTimes) { t.s.times = times }
+// RunTimes returns the predictions that the View shows, nil for the estimates of the jobs.
+func (s *View) RunTimes() RunTimes { return s.believed.Times }
 
-// RunTimes returns the predictions that Believe gave the View, nil for the estimates of the jobs.
-func (s *View) RunTimes() RunTimes { return s.times }
-
-// Believes reports whether the View uses predictions that Believe or Expect gave it. What they say of a job may change at every
-// decision.
-func (s *View) Believes() bool { return s.times != nil || s.expected != nil }
+// Believes reports whether the View shows beliefs. What they say of a job may change at every decision.
+func (s *View) Believes() bool { return s.believed.Times != nil || s.believed.Speeds != nil }
 
 // Age returns the most work that a job has had done at any time, including the work before the episode began. It exceeds Progress
 // if the job lost work when it was stopped or interrupted.
@@ -34,8 +45,8 @@ func (s *View) Age(id JobID) time.Duration {
 // the job's age (Tsafrir, Etsion and Feitelson, TPDS 2007, §5, correct such predictions in steps, too).
 func (s *View) total(id JobID) time.Duration {
 	j, age := &s.jobs[id], s.Age(id)
-	if s.times != nil {
-		left, _ := s.times.Left(j.spec, age)
+	if s.believed.Times != nil {
+		left, _ := s.believed.Times.Left(j.spec, age)
 		return sum(age-j.spec.Ran, left)
 	}
 	if j.spec.Estimate == 0 {
@@ -56,12 +67,12 @@ func sum(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// Knows reports whether anything is known of how long the job runs: an estimate, or what Believe says.
-func (s *View) Knows(id JobID) bool { return s.times != nil || s.jobs[id].spec.Estimate > 0 }
+// Knows reports whether anything is known of how long the job runs: an estimate, or a belief.
+func (s *View) Knows(id JobID) bool { return s.believed.Times != nil || s.jobs[id].spec.Estimate > 0 }
 
 // Estimate returns the estimate of the job's run time. It is 0 if there is none, or if the View uses predictions in its place.
 func (s *View) Estimate(id JobID) time.Duration {
-	if s.times != nil {
+	if s.believed.Times != nil {
 		return 0
 	}
 	return s.jobs[id].spec.Estimate
@@ -69,11 +80,11 @@ func (s *View) Estimate(id JobID) time.Duration {
 
 // AsksAgain returns when the prediction for a running job changes although nothing else happens, Never if it does not.
 func (s *View) AsksAgain(id JobID) time.Duration {
-	if s.times == nil {
+	if s.believed.Times == nil {
 		return Never
 	}
 	spec := s.jobs[id].spec
-	_, again := s.times.Left(spec, s.Age(id))
+	_, again := s.believed.Times.Left(spec, s.Age(id))
 	if again == Never {
 		return Never
 	}

@@ -62,8 +62,9 @@ func (n steps) Left(_ *JobSpec, age time.Duration) (left, again time.Duration) {
 	return end - age, end
 }
 
-// TestBelieve checks that predictions replace estimates until they are taken back, and that copies use them, too.
-func TestBelieve(t *testing.T) {
+// TestAs checks that predictions replace estimates in one view of the transaction and not in another, that copies use them, too, and
+// that operations are those of both.
+func TestAs(t *testing.T) {
 	s := must.Get(NewState(Uniform(1, 1), 1))(t)
 	s.Submit(0, &JobSpec{Name: "j", Workers: 1, Request: wholeGPU, Ran: 10 * time.Second})
 	tx := s.Begin(nil)
@@ -75,10 +76,10 @@ func TestBelieve(t *testing.T) {
 	}
 	var twin State
 	for i := range 2 {
-		tx.Believe(steps(15 * time.Second))
-		v := &s.View
+		believing := tx.As(Beliefs{Times: steps(15 * time.Second)})
+		v := believing.View()
 		if i == 1 {
-			s.CopyTo(&twin)
+			v.CopyTo(&twin)
 			v = &twin.View
 		}
 		left, ok := v.Remaining(0) // it has done 10 s before and 10 s here, and ends at 30 s
@@ -88,10 +89,14 @@ func TestBelieve(t *testing.T) {
 		if at, again := v.ExpectedFinish(0), v.AsksAgain(0); at != 40*time.Second || again != at {
 			t.Errorf("copy %d: finish at %v, changes at %v; want 40s", i, at, again)
 		}
-		tx.Believe(nil)
+		mark := believing.Mark()
+		if err := believing.Preempt(0); err != nil || tx.View().Phase(0) != Pending || len(tx.Ops()) != mark+1 {
+			t.Errorf("%v: the job is %v after %d operations", err, tx.View().Phase(0), len(tx.Ops()))
+		}
+		tx.Rollback(mark)
 	}
-	if s.Knows(0) || !twin.Knows(0) {
-		t.Error("Believe(nil) on a state changed its copy, or not the state")
+	if s.Knows(0) || tx.View().Knows(0) || !twin.Knows(0) || !twin.Txn().View().Knows(0) {
+		t.Error("a belief shows in the state, or not in the copy")
 	}
 }
 

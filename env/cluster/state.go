@@ -61,11 +61,11 @@ func NewState(spec Spec, jobs int) (*State, error) {
 	for i := range spec.Servers {
 		most, racks = max(most, spec.Servers[i].GPUs), max(racks, spec.Servers[i].Rack)
 	}
-	s := &State{View{
+	s := &State{View{core: &core{
 		servers: make([]server, len(spec.Servers)), index: newIndex(len(spec.Servers), int(most)), types: spec.Types(),
 		jobs: make([]job, jobs), stamp: make([]int32, len(spec.Servers)),
 		lineage: lineage{life: new(byte)}, forbids: spec.NoPreemption,
-	}}
+	}}}
 	s.tenants, s.tenantAt = newTenants(spec.Quotas)
 	if racks > 0 {
 		s.crossing, s.nics = make([][]JobID, racks+1), make([]int64, racks+1)
@@ -82,8 +82,14 @@ func NewState(spec Spec, jobs int) (*State, error) {
 			s.index.add(ServerID(i), spec.Servers[i].GPUs)
 		}
 	}
-	s.txn.s = s
+	s.open()
 	return s, nil
+}
+
+// open connects the state with its transaction.
+func (s *State) open() {
+	s.txn.s = s
+	s.base = Txn{&s.txn, &s.View}
 }
 
 // SetClock says what time of day it is when the state's time is 0.

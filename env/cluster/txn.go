@@ -91,6 +91,12 @@ func (o *Op) GPUs() []int32 { return o.gpus }
 // If the cluster has NoPreemption, Preempt, Migrate and Resize are infeasible for jobs that ran before the transaction. Jobs that
 // the transaction itself has started may still be changed, and failures and the inference pool still stop jobs.
 type Txn struct {
+	*transaction
+	view *View
+}
+
+// transaction is what a transaction is to all who see it.
+type transaction struct {
 	s      *State
 	events []Event
 	ops    []Op
@@ -106,11 +112,11 @@ type Txn struct {
 // End.
 func (s *State) Begin(events []Event) *Txn {
 	s.txn.events, s.txn.ops, s.txn.woken, s.txn.refused = events, s.txn.ops[:0], false, 0
-	return &s.txn
+	return &s.base
 }
 
 // Txn returns the open transaction.
-func (s *State) Txn() *Txn { return &s.txn }
+func (s *State) Txn() *Txn { return &s.base }
 
 // End closes the transaction; its operations stay in effect.
 func (t *Txn) End() {
@@ -124,7 +130,7 @@ func (t *Txn) End() {
 }
 
 // View returns the cluster as the scheduler may see it now, with the effect of all operations so far.
-func (t *Txn) View() *View { return &t.s.View }
+func (t *Txn) View() *View { return t.view }
 
 // Now returns the time of the decision.
 func (t *Txn) Now() time.Duration { return t.s.now }

@@ -5,7 +5,15 @@ import "time"
 // View is a cluster and its jobs at one instant, as schedulers read them. It includes the effect of the open transaction's
 // operations so far. None of its methods changes the cluster. What the methods return belongs to the View and is valid until the
 // next change. A View is not safe for concurrent use, as some methods use its scratch memory.
+//
+// Several Views may show one cluster to schedulers that believe different things: see Txn.As.
 type View struct {
+	*core
+	believed Beliefs
+}
+
+// core is a cluster and its jobs, which all its Views share.
+type core struct {
 	now     time.Duration
 	servers []server
 	index   index
@@ -17,8 +25,6 @@ type View struct {
 	tenants  []tenant         // tenants with a quota
 	tenantAt map[string]int32 // indices into tenants, by name; copies share it
 	profile  Profile          // nil: the driver tells no speeds
-	expected Profile          // what Txn.Expect says; nil: what the driver tells
-	times    RunTimes         // nil: the estimates of the jobs
 	forbids  bool             // Spec.NoPreemption
 	clock    time.Duration    // see Clock
 	lending
@@ -27,7 +33,8 @@ type View struct {
 	nics     []int64      // by rack: the share of the servers' NICs that belongs to these jobs, in nicUnit
 	pending  []JobID
 	running  []JobID
-	txn      Txn
+	txn      transaction
+	base     Txn         // the transaction with the View of the State
 	told     []Event     // memory for the events of a copy's transaction
 	freedP   []Placement // memory of finished jobs, for reuse
 	freedG   [][]int32
@@ -149,7 +156,7 @@ func (s *View) GPUsOn(id JobID, server ServerID) []int32 {
 }
 
 // Progress returns the work that the job has done so far. If the driver tells no speeds, that is the time for which the job has
-// run, corrected by what Txn.Expect says of its speed.
+// run, corrected by what Txn.SetRates did.
 func (s *View) Progress(id JobID) time.Duration {
 	return s.progressOf(&s.jobs[id])
 }
@@ -162,7 +169,7 @@ func (s *View) progressOf(j *job) time.Duration {
 }
 
 // Rate returns the running job's work per unit of time, 0 while the job restarts. If the driver tells no speeds, it is 1, or what
-// Txn.Expect says.
+// Txn.SetRates set.
 func (s *View) Rate(id JobID) float64 {
 	j := &s.jobs[id]
 	if j.phase != Running || s.now < j.since {
@@ -177,7 +184,7 @@ func (s *View) PlannedRate(id JobID) float64 { return s.jobs[id].rate }
 // Since returns the time from which the running job progresses at its present rate. It is in the future while the job restarts.
 func (s *View) Since(id JobID) time.Duration { return s.jobs[id].since }
 
-// Remaining returns how much work the job still has to do: its estimate minus the work done, or what Txn.Believe says instead. ok
+// Remaining returns how much work the job still has to do: its estimate minus the work done, or what is believed instead. ok
 // is false if nothing is known. If the job has outlived its estimate, the work left grows with the work done (see total).
 func (s *View) Remaining(id JobID) (left time.Duration, ok bool) {
 	return max(s.total(id)-s.Progress(id), 0), s.Knows(id)

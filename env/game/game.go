@@ -19,19 +19,20 @@ type Config struct {
 	// proposal.
 	Rule    candidates.Judge
 	Encoder observe.Encoder // nil means an observe.Standard. It has scratch space: every game needs its own encoder
-	Beliefs Beliefs         // what the state shows in place of what is told; nil for what is told. Every game needs its own
+	Beliefs Beliefs         // what the game sees in place of what is told; nil for what is told. Every game needs its own
 	Agree   Agreement
 	// Objective is what the team decides by. The game then asks for a decision when the rate of what a waiting job costs changes by
 	// itself, see objectives.Foresight.Wake, and a Standard encoder shows what jobs cost. nil for neither.
 	Objective *objectives.Objective
 }
 
-// Beliefs make the state of a transaction show what a policy believes, between Begin and End.
+// Beliefs show what a policy believes, in the transaction that Begin returns.
 type Beliefs interface {
 	// Reset begins an episode.
 	Reset(seed uint64) error
-	// Begin learns from what has happened since the last decision.
-	Begin(tx *cluster.Txn)
+	// Begin learns from what has happened since the last decision, and returns the transaction as the policy sees it. The caller
+	// passes it to End when the policy has decided.
+	Begin(tx *cluster.Txn) *cluster.Txn
 	End(tx *cluster.Txn)
 }
 
@@ -141,10 +142,10 @@ func (g *Game) Reset(seed uint64) error {
 // Begin asks the prior for its proposal at a decision point and reports whether there is a round to play. If there is none, there
 // is nothing to choose, and Begin leaves the prior's proposal in the transaction.
 func (g *Game) Begin(tx *cluster.Txn) (more bool, err error) {
-	g.tx, g.taken, g.refused, g.lists = tx, g.taken[:0], g.refused[:0], 0
 	if g.cfg.Beliefs != nil {
-		g.cfg.Beliefs.Begin(tx)
+		tx = g.cfg.Beliefs.Begin(tx)
 	}
+	g.tx, g.taken, g.refused, g.lists = tx, g.taken[:0], g.refused[:0], 0
 	if g.costs != nil {
 		g.costs.Look(tx.View())
 		g.costs.Wake(tx)

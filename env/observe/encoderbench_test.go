@@ -109,8 +109,9 @@ func BenchmarkEncode(b *testing.B) {
 // BenchmarkEncodeBeliefs compares the uncertain encoder with the standard one where the state shows beliefs.
 func BenchmarkEncodeBeliefs(b *testing.B) {
 	s := contended(b, 64, 32, 64)
-	tx := s.Begin(nil)
-	newBeliever().show(s)
+	s.Begin(nil)
+	s = newBeliever().show(s)
+	tx := s.Txn()
 	list := eight(s)
 	for _, name := range []string{observe.StandardName, observe.UncertainName} {
 		e := must.Get(observe.Named(name, 32))(b)
@@ -154,7 +155,8 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 	list := candidatesIn(s, rand.New(rand.NewPCG(1, 4)), 8)
 	for _, e := range []*observe.Standard{{Window: 16}, {Window: 16, Objective: objective(t, all)}, {Window: 16, Uncertainty: true}} {
 		if e.Uncertainty {
-			newBeliever().show(s)
+			s = newBeliever().show(s)
+			tx = s.Txn()
 		}
 		for _, list := range [][]candidates.Candidate{nil, list} {
 			var o observe.Observation

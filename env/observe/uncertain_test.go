@@ -23,8 +23,8 @@ func newBeliever() *believer {
 	return &believer{belief.New(belief.History, belief.Mean), belief.NewSpeeds(true), map[cluster.JobID]bool{}}
 }
 
-// show makes the open transaction show what is believed.
-func (b *believer) show(s *cluster.State) {
+// show returns a copy of the state that shows what is believed.
+func (b *believer) show(s *cluster.State) *cluster.State {
 	for id := range cluster.JobID(s.Jobs()) {
 		if s.Phase(id) == cluster.Done && !b.ended[id] {
 			b.ended[id] = true
@@ -34,13 +34,9 @@ func (b *believer) show(s *cluster.State) {
 	for _, id := range s.Running() {
 		b.speeds.Read(&s.View, id)
 	}
-	s.Txn().Believe(b.times)
-	s.Txn().Expect(b.speeds)
-}
-
-func hide(s *cluster.State) {
-	s.Txn().Believe(nil)
-	s.Txn().Expect(nil)
+	var shown cluster.State
+	s.Txn().As(cluster.Beliefs{Times: b.times, Speeds: b.speeds}).View().CopyTo(&shown)
+	return &shown
 }
 
 // TestFeaturesTellDifferentThings checks that, over random episodes, mostly with beliefs, every feature of the uncertain encoder varies
@@ -61,8 +57,7 @@ func TestFeaturesTellDifferentThings(t *testing.T) {
 		walk(t, seed, func(s *cluster.State) {
 			list := candidatesIn(s, draw, 1+draw.IntN(8))
 			if steps++; steps%4 > 0 { // else the driver tells run times and speeds
-				mind.show(s)
-				defer hide(s)
+				s = mind.show(s)
 			}
 			see(t, plain, s, list, &a)
 			see(t, e, s, list, &b)
@@ -116,7 +111,9 @@ func TestEqualMeansOfUnequalJobsDiffer(t *testing.T) {
 		t.Fatalf("means of %v and %v min, want about as much", a, b)
 	}
 	s := g.build(t)
-	s.Begin(nil).Believe(times)
+	var shown cluster.State
+	s.Begin(nil).As(cluster.Beliefs{Times: times}).View().CopyTo(&shown)
+	s = &shown
 	spec, o := encode(t, &observe.Standard{Window: 8, Uncertainty: true}, s)
 	says := func(id int, name string) float32 {
 		return value(t, &spec, o, "job", slices.Index(o.Ids, cluster.JobID(id)), name)

@@ -73,8 +73,7 @@ func look(tx *cluster.Txn, jobs int) string {
 	return b.String()
 }
 
-// encodeAll writes what each encoder of the program shows, of what is told and of beliefs that have learned nothing so far. It
-// shows beliefs in a copy of the state, so that the scheduler that decides afterwards sees nothing of them.
+// encodeAll writes what each encoder of the program shows, of what is told and of beliefs that have learned nothing so far.
 func encodeAll(b *strings.Builder, tx *cluster.Txn) {
 	for _, name := range observe.Names() {
 		for _, believes := range []bool{false, true} {
@@ -82,9 +81,9 @@ func encodeAll(b *strings.Builder, tx *cluster.Txn) {
 			if believes {
 				var own cluster.State
 				tx.View().CopyTo(&own)
-				shown = own.Begin(nil)
-				shown.Believe(belief.New(belief.History, belief.Mean))
-				shown.Expect(belief.NewSpeeds(true))
+				shown = own.Begin(nil).As(cluster.Beliefs{
+					Times: belief.New(belief.History, belief.Mean), Speeds: belief.NewSpeeds(true),
+				})
 			}
 			e, err := observe.Named(name, 32)
 			if err != nil {

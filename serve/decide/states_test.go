@@ -39,13 +39,13 @@ func TestStatesTeachWhatTheLogDoes(t *testing.T) {
 		must.Do(t, e.Run(t.Context(), policy, 1))
 		m := belief.NewMemory()
 		least, most := belief.New(belief.History, belief.Mean), belief.New(belief.History, belief.Mean)
-		var state cluster.State // after the last decision
+		var state *cluster.State // after the last decision, nil before
 		var ended []*cluster.JobSpec
 		taught, seen := int64(0), time.Duration(0)
 		look := sim.Look{
 			Before: func(tx *cluster.Txn, _ int) {
 				s := tx.View()
-				if state.Servers() > 0 && s.Now() > state.Now() { // the last state of an instant
+				if state != nil && s.Now() > state.Now() { // the last state of an instant
 					got := m.Learn(&state.View, nil)
 					taught += got.Ended
 					if got.Skipped != "" || taught != int64(len(ended)) {
@@ -63,7 +63,8 @@ func TestStatesTeachWhatTheLogDoes(t *testing.T) {
 				}
 			},
 			After: func(tx *cluster.Txn, _ int) bool {
-				tx.View().CopyTo(&state)
+				state = new(cluster.State)
+				tx.View().CopyTo(state)
 				return true
 			},
 		}
