@@ -123,7 +123,7 @@ func TestPlanLimitsPreemptions(t *testing.T) {
 	ask := func(more ...string) string {
 		return must(t, append([]string{"plan", "--snapshot", snapshot, "--policy", "srtf"}, more...)...).out
 	}
-	contains(t, ask("--restart", "30m", "--objective", "keep-work"), "preempt  pretrain-7b", "4/h lost_gpu_time   32 ", "srtf, nothing now")
+	contains(t, ask("--restart", "30m", "--objective", "keep-work"), "preempt  pretrain-7b", "  lost_gpu_time       32 ", "srtf, nothing now")
 	if free := ask("--preemptions", "9"); free != ask() {
 		t.Errorf("with a limit that is not reached:\n%s\nwithout:\n%s", free, ask())
 	}

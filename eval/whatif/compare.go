@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/eval"
 )
 
@@ -27,8 +26,6 @@ type Result struct {
 	Difference *Totals   `json:"difference,omitempty"` // change - base
 	Effects    []Effect  `json:"effects"`              // every job, the most affected first; of a single play, by start
 	Assumed    []Assumed `json:"assumed"`              // in either play
-
-	objectives []*objectives.Objective
 }
 
 // Side is the summary of one play.
@@ -82,7 +79,7 @@ type Fate struct {
 func Compare(base, change *Outcome) *Result {
 	r := &Result{
 		Now: base.Now.Seconds(), Decision: base.First.Decision, Jobs: len(base.Jobs), Effects: []Effect{}, Assumed: []Assumed{},
-		Differs: base.Differs, objectives: base.objectives,
+		Differs: base.Differs,
 	}
 	r.Assumed = append(r.Assumed, base.Assumed...)
 	if change != nil {

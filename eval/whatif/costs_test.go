@@ -67,8 +67,8 @@ func TestCostsOfASnapshot(t *testing.T) {
 	const want = `
 waits, minutes      fifo, as it is  fifo, 1 server less  difference
 cost from now on    2.5             62.5                 +60
-  1/min wait        0               60                   +60
-  1/h gpu_time      2.5             2.5                  0
+  wait              0               60                   +60
+  gpu_time          2.5             2.5                  0
   GPUs 1 (1 job)    0.5             60.5                 +60
   GPUs 2-4 (1 job)  2               2                    0
   one (1 job)       2               2                    0
@@ -76,6 +76,30 @@ cost from now on    2.5             62.5                 +60
 `
 	if !strings.Contains(text.String(), want) {
 		t.Errorf("no such costs in\n%s", text.String())
+	}
+}
+
+// TestStopsOfTheFirstDecisionCost checks that a job is charged that the policy, or a server that is removed, stops at once.
+func TestStopsOfTheFirstDecisionCost(t *testing.T) {
+	s := must.Get(cluster.ReadSnapshot(strings.NewReader(`{"version": 1, "now_s": 100,
+		"servers": [{"name": "a", "gpus": 1, "cpu_milli": null, "mem_mib": null}],
+		"jobs": [{"id": "x", "submit_s": 0, "workers": 1, "estimate_s": 160, "progress_s": 100, "state": "running",
+				"placement": [{"server": "a", "workers": 1, "gpus": [0]}]},
+			{"id": "y", "submit_s": 0, "workers": 1, "estimate_s": 30, "state": "pending"}]}`)))(t)
+	objective := must.Get(objectives.Open(`{"name": "stops", "terms": [{"cost": "stop", "price": 30}]}`))(t)
+	for _, c := range []struct {
+		name   string
+		change whatif.Change
+		want   float64
+	}{
+		{"srtf", whatif.Change{}, 30}, {"fifo", whatif.Change{}, 0},
+		{"fifo", whatif.Change{Remove: []string{"a"}, Add: []whatif.Servers{{Count: 1, GPUs: 1}}}, 30},
+	} {
+		p := policy.Policy{Name: c.name, New: func() (cluster.Scheduler, error) { return baselines.New(c.name) }}
+		o := must.Get(whatif.Play(t.Context(), &s.View, p, c.change, whatif.Options{Objectives: []*objectives.Objective{objective}}))(t)
+		if got := o.Costs[0].Total; got != c.want || o.Preemptions+o.Interruptions != int(c.want/30) {
+			t.Errorf("%s, %s: %d stops and %d interruptions cost %v, want %v", c.name, o.Cluster, o.Preemptions, o.Interruptions, got, c.want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/eval"
 )
@@ -20,8 +19,6 @@ type Outcome struct {
 	First   First
 	Log     *sim.Log // of a play of a log: the whole log, also of what was before
 	Differs bool     // whether a play of a log as it was ends otherwise than the log, because the policy does not repeat it
-
-	objectives []*objectives.Objective
 }
 
 // First is the first decision of a play.
@@ -87,7 +84,7 @@ const (
 func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	o := &st.out
 	o.Policy, o.Cluster, o.Ended, o.Assumed, o.Jobs = policy, c.String(), ended, st.assumed, st.jobs
-	o.Now, o.First, o.objectives = st.start, st.first, st.opts.Objectives
+	o.Now, o.First = st.start, st.first
 	for _, m := range st.meters {
 		m.Catch(&st.episode.State().View)
 		o.Costs = append(o.Costs, eval.Bill(m, func(yield func(cluster.JobID, *cluster.JobSpec) bool) {

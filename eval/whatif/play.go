@@ -96,7 +96,7 @@ func simulate(ctx context.Context, s *cluster.View, p policy.Policy, c Change, o
 	if err := st.episode.Resume(&config, &st.changed.View, sim.Rest{Work: st.work}); err != nil {
 		return nil, "", err
 	}
-	st.measure(objectives.Options{RunTime: st.work})
+	st.measure(s, objectives.Options{RunTime: st.work})
 	tx := st.episode.State().Txn()
 	tx.Tell(st.episode.State().Introduce())
 	ended, err = st.play(ctx, p, func(tx *cluster.Txn) error { return st.begin(tx, p) })
@@ -180,7 +180,7 @@ func PlayLog(ctx context.Context, log *sim.Log, decision int, p policy.Policy, c
 	}
 	spec := func(id cluster.JobID) *cluster.JobSpec { return &log.Jobs[id].JobSpec }
 	st.tally = newTally(&s.View, ids, spec)
-	st.measure(objectives.Options{
+	st.measure(&s.View, objectives.Options{
 		RunTime: func(id cluster.JobID) time.Duration { return log.Jobs[id].Work }, Spec: spec,
 		Jobs: log.Config.Warm + len(ids) - warm, Warm: log.Config.Warm,
 	})
@@ -201,15 +201,18 @@ func PlayLog(ctx context.Context, log *sim.Log, decision int, p policy.Policy, c
 	return out, nil
 }
 
-// measure lets meters of the objectives follow the episode.
-func (st *stage) measure(o objectives.Options) {
+// measure lets meters of the objectives follow the episode. from is the state before the change and the first decision, so that
+// they notice which jobs these stop.
+func (st *stage) measure(from *cluster.View, o objectives.Options) {
 	if len(st.opts.Objectives) == 0 {
 		return
 	}
-	for _, objective := range st.opts.Objectives {
-		st.meters = append(st.meters, objectives.NewMeter(objective, o))
-	}
 	v := &st.episode.State().View
+	for _, objective := range st.opts.Objectives {
+		m := objectives.NewMeter(objective, o)
+		m.Catch(from)
+		st.meters = append(st.meters, m)
+	}
 	st.episode.Watch(func(from, to time.Duration) {
 		for _, m := range st.meters {
 			m.Pass(v, from, to)

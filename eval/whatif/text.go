@@ -106,13 +106,20 @@ func (r *Result) assumptions() (lines []string) {
 
 func (s *Side) name() string { return s.Policy + ", " + s.Cluster }
 
-// cells says a line about each side, and their difference.
-func (r *Result) cells(say func(string, ...any), label string, of func(*Side) string, difference func() string) {
-	line := []string{label, of(&r.Base)}
-	if r.Change != nil {
-		line = append(line, of(r.Change), difference())
+// sides returns both sides, of which the second is the first without a change, and their difference.
+func (r *Result) sides() (base, change *Side, d *Totals) {
+	if r.Change == nil {
+		return &r.Base, &r.Base, new(Totals)
 	}
-	say("%s", strings.TrimRight(strings.Join(line, "\t"), "\t "))
+	return &r.Base, r.Change, r.Difference
+}
+
+// cells says a line about each side, and their difference.
+func (r *Result) cells(say func(string, ...any), label, base, change, difference string) {
+	if r.Change == nil {
+		change, difference = "", ""
+	}
+	say("%s", strings.TrimRight(strings.Join([]string{label, base, change, difference}, "\t"), "\t "))
 }
 
 // WriteCosts writes what each side costs by the objectives.
@@ -125,53 +132,42 @@ func (r *Result) WriteCosts(w io.Writer) error {
 	return nil
 }
 
-// costs says for each objective what each side costs: in all, by term, and who pays.
+// costs says for each objective what each side costs: in all, by term, and who pays. Of many tenants each side names those that
+// cost most: those that both name are said.
 func (r *Result) costs(say func(string, ...any)) {
-	for i, o := range r.objectives {
-		base := &r.Base.Costs[i]
-		change := base
-		if r.Change != nil {
-			change = &r.Change.Costs[i]
-		}
+	a, b, _ := r.sides()
+	for i := range a.Costs {
+		base, change := &a.Costs[i], &b.Costs[i]
 		say("")
-		r.cells(say, fmt.Sprintf("%s, %s", o.Name, o.Unit), (*Side).name, func() string { return "difference" })
-		line := func(label string, of func(*eval.Cost) float64) {
-			a, b := of(base), of(change)
-			if a == 0 && b == 0 {
-				return
+		r.cells(say, base.Objective+", "+base.Unit, a.name(), b.name(), "difference")
+		line := func(label string, x, y float64) {
+			sign := ""
+			if y > x {
+				sign = "+"
 			}
-			r.cells(say, label, func(s *Side) string { return amount(of(&s.Costs[i])) }, func() string {
-				if b > a {
-					return "+" + amount(b-a)
-				}
-				return amount(b - a)
-			})
-		}
-		line("cost from now on", func(c *eval.Cost) float64 { return c.Total })
-		for k := range o.Terms {
-			line("  "+o.Terms[k].String(), func(c *eval.Cost) float64 { return c.Terms[k].Cost })
-		}
-		whoPays(line, "  GPUs %s (%s)", base.BySize, change.BySize, func(c *eval.Cost) []eval.Share { return c.BySize })
-		whoPays(line, "  %s (%s)", base.ByTenant, change.ByTenant, func(c *eval.Cost) []eval.Share { return c.ByTenant })
-	}
-}
-
-// whoPays says what the jobs of each share cost, if they are not all of one.
-func whoPays(
-	line func(string, func(*eval.Cost) float64), label string, all, other []eval.Share, of func(*eval.Cost) []eval.Share,
-) {
-	for _, s := range all {
-		if len(all) < 2 || !slices.ContainsFunc(other, func(o eval.Share) bool { return o.Of == s.Of && s.Of != "others" }) {
-			continue // of many tenants, each side names those that cost most
-		}
-		line(fmt.Sprintf(label, s.Of, phrase.Count(s.Jobs, "job")), func(c *eval.Cost) (sum float64) {
-			for _, own := range of(c) {
-				if own.Of == s.Of {
-					sum = own.Cost
-				}
+			if x != 0 || y != 0 {
+				r.cells(say, label, amount(x), amount(y), sign+amount(y-x))
 			}
-			return sum
-		})
+		}
+		line("cost from now on", base.Total, change.Total)
+		for _, part := range []struct {
+			label string
+			x, y  []eval.Share
+		}{
+			{"  %s", base.Terms, change.Terms}, {"  GPUs %s", base.BySize, change.BySize}, {"  %s", base.ByTenant, change.ByTenant},
+		} {
+			for _, x := range part.x {
+				k := slices.IndexFunc(part.y, func(y eval.Share) bool { return y.Of == x.Of })
+				if len(part.x) < 2 || k < 0 || x.Of == "others" {
+					continue
+				}
+				label := fmt.Sprintf(part.label, x.Of)
+				if x.Jobs > 0 {
+					label += fmt.Sprintf(" (%s)", phrase.Count(x.Jobs, "job"))
+				}
+				line(label, x.Cost, part.y[k].Cost)
+			}
+		}
 	}
 }
 
@@ -184,36 +180,33 @@ func amount(cost float64) string {
 }
 
 func (r *Result) totals(say func(string, ...any)) {
-	cells := func(label string, of func(*Side) string, difference func(*Totals) string) {
-		r.cells(say, label, of, func() string { return difference(r.Difference) })
+	a, b, d := r.sides()
+	times := func(label string, x, y, d float64) {
+		r.cells(say, label, phrase.Seconds(x), phrase.Seconds(y), signed(d))
 	}
-	none := func(*Totals) string { return "" }
-	number := func(label string, of func(*Totals) int, always bool) {
-		if !always && of(&r.Base.Totals) == 0 && (r.Change == nil || of(&r.Change.Totals) == 0) {
-			return
+	format := func(label, of, difference string, x, y, d any) {
+		r.cells(say, label, fmt.Sprintf(of, x), fmt.Sprintf(of, y), plus(difference, d))
+	}
+	r.cells(say, "", a.name(), b.name(), "difference")
+	r.cells(say, "servers", fmt.Sprint(a.Servers), fmt.Sprint(b.Servers), "")
+	r.cells(say, "GPUs", fmt.Sprint(a.GPUs), fmt.Sprint(b.GPUs), "")
+	times("mean wait from now on", a.MeanWait, b.MeanWait, d.MeanWait)
+	times("mean JCT, with age", a.MeanJCT, b.MeanJCT, d.MeanJCT)
+	times("until the last finish", a.Makespan, b.Makespan, d.Makespan)
+	format("GPU utilisation", "%.1f%%", "%+.1f points", 100*a.Utilisation, 100*b.Utilisation, 100*d.Utilisation)
+	format("GPU-hours held", "%.1f", "%+.1f", a.Held, b.Held, d.Held)
+	for i, n := range []struct {
+		label   string
+		x, y, d int
+	}{
+		{"preemptions", a.Preemptions, b.Preemptions, d.Preemptions}, {"migrations", a.Migrations, b.Migrations, d.Migrations},
+		{"resizes", a.Resizes, b.Resizes, d.Resizes}, {"interruptions", a.Interruptions, b.Interruptions, d.Interruptions},
+		{"jobs that never finish", a.Unfinished, b.Unfinished, d.Unfinished},
+	} {
+		if i == 0 || n.x != 0 || n.y != 0 {
+			format(n.label, "%d", "%+d", n.x, n.y, n.d)
 		}
-		cells(label, func(s *Side) string { return fmt.Sprint(of(&s.Totals)) },
-			func(d *Totals) string { return plus("%+d", of(d)) })
 	}
-	times := func(label string, of func(*Totals) float64) {
-		cells(label, func(s *Side) string { return phrase.Seconds(of(&s.Totals)) },
-			func(d *Totals) string { return signed(of(d)) })
-	}
-	cells("", (*Side).name, func(*Totals) string { return "difference" })
-	cells("servers", func(s *Side) string { return fmt.Sprint(s.Servers) }, none)
-	cells("GPUs", func(s *Side) string { return fmt.Sprint(s.GPUs) }, none)
-	times("mean wait from now on", func(t *Totals) float64 { return t.MeanWait })
-	times("mean JCT, with age", func(t *Totals) float64 { return t.MeanJCT })
-	times("until the last finish", func(t *Totals) float64 { return t.Makespan })
-	cells("GPU utilisation", func(s *Side) string { return fmt.Sprintf("%.1f%%", 100*s.Utilisation) },
-		func(d *Totals) string { return plus("%+.1f points", 100*d.Utilisation) })
-	cells("GPU-hours held", func(s *Side) string { return fmt.Sprintf("%.1f", s.Held) },
-		func(d *Totals) string { return plus("%+.1f", d.Held) })
-	number("preemptions", func(t *Totals) int { return t.Preemptions }, true)
-	number("migrations", func(t *Totals) int { return t.Migrations }, false)
-	number("resizes", func(t *Totals) int { return t.Resizes }, false)
-	number("interruptions", func(t *Totals) int { return t.Interruptions }, false)
-	number("jobs that never finish", func(t *Totals) int { return t.Unfinished }, false)
 	for _, s := range []*Side{&r.Base, r.Change} {
 		if s != nil && s.Ended != "" {
 			say("%s: stopped early, %s", s.name(), s.Ended)
