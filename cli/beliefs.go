@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 
@@ -79,13 +80,11 @@ func runBeliefs(ctx context.Context, a *app, opts *beliefsOptions, files []strin
 	new := m.Times(belief.Age, belief.Gittins).Of(&cluster.JobSpec{})
 	q := func(q float64) float64 { return new.Quantile(0, q).Seconds() }
 	r := beliefsResult{file, m.Ended(), m.Readings(), q(.1), q(.5), q(.9)}
-	if a.JSON {
-		return a.PrintJSON(r)
-	}
-	a.Printf("%s: what was learned from %s and %s; a new job runs for about %s, 80 %% of them for %s to %s\n", file,
+	return a.Print(r, [][]string{{fmt.Sprintf(
+		"%s: what was learned from %s and %s; a new job runs for about %s, 80 %% of them for %s to %s", file,
 		phrase.Count(r.Ended, "ended job"), phrase.Count(r.Readings, "reading"), phrase.Seconds(r.Median), phrase.Seconds(r.Low),
-		phrase.Seconds(r.High))
-	return nil
+		phrase.Seconds(r.High),
+	)}})
 }
 
 // learned returns what the scenario and the files teach.

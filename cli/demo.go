@@ -133,7 +133,7 @@ func runDemo(ctx context.Context, a *app, opts *demoOptions, _ []string) error {
 	}
 	result.Report = compared.Report
 	result.measure(compared.results, episodes)
-	return errors.Join(result.print(a), compared.verdict())
+	return errors.Join(a.PrintOr(result, func() error { return result.print(a) }), compared.verdict())
 }
 
 // measure compares results, in the order of windows for each policy, with the optimum of the episodes, of which the test windows
@@ -166,9 +166,6 @@ func (d *demonstrated) measure(results []eval.Result, episodes []toy.Episode) {
 }
 
 func (d *demonstrated) print(a *app) error {
-	if a.JSON {
-		return a.PrintJSON(d)
-	}
 	rows := [][]string{{"policy", "mean JCT", "above the optimum", "windows at the optimum"}}
 	for _, r := range d.Rows {
 		rows = append(rows, []string{

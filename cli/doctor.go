@@ -65,22 +65,19 @@ func runDoctor(ctx context.Context, a *app, _ *none, _ []string) error {
 			fails++
 		}
 	}
-	if a.JSON {
-		if err := a.PrintJSON(all); err != nil {
-			return err
-		}
-	} else {
+	err := a.PrintOr(all, func() error {
 		for _, f := range all {
 			a.Printf("%-8s %-12s %s\n", f.Status, f.Check, f.About)
 			if f.Do != "" {
 				a.Printf("%s", indented(f.Do, 22, 80))
 			}
 		}
-	}
-	if fails > 0 {
+		return nil
+	})
+	if err == nil && fails > 0 {
 		return fmt.Errorf("%s of %s", phrase.Count(fails, "check")+" fail", fmt.Sprint(len(all)))
 	}
-	return nil
+	return err
 }
 
 // checkReleased checks that the released policy can be read.

@@ -122,10 +122,7 @@ func runPlan(ctx context.Context, a *app, opts *planOptions, _ []string) error {
 			return err
 		}
 	}
-	if a.JSON {
-		return a.PrintJSON(out)
-	}
-	return out.print(a)
+	return a.PrintOr(out, func() error { return out.print(a) })
 }
 
 // exampleSnapshot is a snapshot of a small busy cluster, at 9:00 on the second day.

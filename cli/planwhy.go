@@ -55,10 +55,7 @@ func explainJob(a *app, p *decide.Planned, before *cluster.View, name string) er
 			Left: s.FreeGPUs(piece.Server),
 		})
 	}
-	if a.JSON {
-		return a.PrintJSON(out)
-	}
-	return out.print(a)
+	return a.PrintOr(out, func() error { return out.print(a) })
 }
 
 func (p *jobPlan) print(a *app) error {

@@ -83,12 +83,8 @@ func (o *replayOptions) replayDecisions(ctx context.Context, a *app, path string
 
 // end prints the result. It returns an error unless all decisions are the same.
 func (r *replayedLog) end(a *app, path string) error {
-	if a.JSON {
-		if err := a.PrintJSON(r); err != nil {
-			return err
-		}
-	} else {
-		r.print(a)
+	if err := a.PrintOr(r, func() error { return r.print(a) }); err != nil {
+		return err
 	}
 	if n := r.Decisions - r.Same; n > 0 {
 		return cmdline.Fail(cmdline.CodeSomeFailed, fmt.Errorf("%s: %d of %d decisions are not the same", path, n, r.Decisions))
@@ -96,7 +92,7 @@ func (r *replayedLog) end(a *app, path string) error {
 	return nil
 }
 
-func (r *replayedLog) print(a *app) {
+func (r *replayedLog) print(a *app) error {
 	for _, l := range r.Lines {
 		switch {
 		case l.Error == "":
@@ -114,6 +110,7 @@ func (r *replayedLog) print(a *app) {
 	if r.Others > 0 {
 		a.Printf("%d were made by a policy with another digest than the one that decided again\n", r.Others)
 	}
+	return nil
 }
 
 // deciders finds the policies that replay decisions, and loads each once.

@@ -170,13 +170,10 @@ func (o *whatifOptions) compare(a *app, by *policy.Policy, c whatif.Change, play
 }
 
 func (o *whatifOptions) print(a *app, r *whatif.Result) error {
-	if a.JSON {
-		return a.PrintJSON(r)
-	}
 	if o.All {
 		o.Top = -1
 	}
-	return r.WriteText(a.Out, o.Top)
+	return a.PrintOr(r, func() error { return r.WriteText(a.Out, o.Top) })
 }
 
 // runPast is whatif of an event log.

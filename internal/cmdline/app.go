@@ -94,20 +94,27 @@ func (a *App) PrintRows(rows [][]string) error {
 	return writeRows(a.Out, table.Fold(rows, width))
 }
 
-// Print prints a result: as JSON with --json, otherwise as tables of aligned columns.
-func (a *App) Print(v any, tables ...[][]string) error {
+// PrintOr prints a result as JSON with --json, otherwise as text does.
+func (a *App) PrintOr(v any, text func() error) error {
 	if a.JSON {
 		return a.PrintJSON(v)
 	}
-	for i, rows := range tables {
-		if i > 0 {
-			a.Printf("\n")
+	return text()
+}
+
+// Print prints a result: as JSON with --json, otherwise as tables of aligned columns.
+func (a *App) Print(v any, tables ...[][]string) error {
+	return a.PrintOr(v, func() error {
+		for i, rows := range tables {
+			if i > 0 {
+				a.Printf("\n")
+			}
+			if err := a.PrintRows(rows); err != nil {
+				return err
+			}
 		}
-		if err := a.PrintRows(rows); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Terminal returns the width of standard output if it is a terminal, otherwise 0, and whether it shows colours.
