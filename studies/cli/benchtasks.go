@@ -125,7 +125,10 @@ func benchTaskRow(task string, r *headroom.Report) []string {
 		}
 		return 0
 	})
-	row := []string{"`" + task + "`", strconv.Itoa(r.Windows), "`" + best.Policy + "`", fmt.Sprintf("%.4g %s", float64(best.MeanJCT), r.Unit), "", "", ""}
+	row := []string{
+		"`" + task + "`", strconv.Itoa(r.Windows), "`" + best.Policy + "`", fmt.Sprintf("%.4g %s", float64(best.MeanJCT), r.Unit),
+		"", "", "",
+	}
 	if i := slices.IndexFunc(r.Rows, func(x headroom.Row) bool { return x.Group == headroom.Fixed }); i >= 0 {
 		row[4], row[5] = "`"+r.Rows[i].Policy+"`", signed(r.Rows[i].VsMenu)
 	}

@@ -61,7 +61,8 @@ Results go to standard output, progress and notes to standard error. --json prin
 may add fields, so ignore fields that you do not know.`)
 	root.AddCommand(
 		newExperimentCmd(a), newBenchTasksCmd(a), newCompareCmd(a), newDemandCmd(a), newHeadroomCmd(a), newPhysicsCmd(a),
-		newPredictorCmd(a), newReproduceCmd(a), newStartsCmd(a), newSweepCmd(a), newTraceCmd(a), newYardsticksCmd(a), cmdline.NewGenDocs(a),
+		newPredictorCmd(a), newReproduceCmd(a), newStartsCmd(a), newSweepCmd(a), newTraceCmd(a), newYardsticksCmd(a),
+		cmdline.NewGenDocs(a),
 	)
 	return root
 }

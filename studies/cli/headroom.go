@@ -94,7 +94,7 @@ results.`,
 	f.StringVar(&opts.prior, "prior", "", "the base policy of a learned team, such as prior; if empty, the row is left out")
 	f.StringSliceVar(&opts.ahead, "look-ahead", []string{lookAhead, lookAhead + baselines.MenuSuffix},
 		"policies that simulate futures before they decide; the search does not begin with them")
-	f.StringVar(&opts.objective, "objective", "", "an objective to measure and search by, a name or a YAML file, in place of the mean JCT")
+	f.StringVar(&opts.objective, "objective", "", "what to measure and search by: a name or a YAML file; the mean JCT without")
 	f.IntVar(&opts.seeds, "seeds", 1, "run every window with the seeds 1 to n, 0 for the scenario's own seeds")
 	f.StringVar(&opts.split, "split", string(scenario.Test), "split whose windows are played: train, validation or test")
 	f.IntVar(&opts.windows, "windows", 8,
