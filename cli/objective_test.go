@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/cmdline"
 	require "github.com/clustergym/clustergym/internal/must"
 )
@@ -73,8 +73,8 @@ func TestEvalByObjectives(t *testing.T) {
 			Costs  []struct {
 				Objective string
 				Total     float64
-				Terms     []eval.Share
-				BySize    []eval.Share `json:"by_size"`
+				Terms     []objectives.Share
+				BySize    []objectives.Share `json:"by_size"`
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Costs) != 2 {

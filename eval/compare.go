@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/internal/stats"
@@ -69,7 +70,7 @@ type Summary struct {
 	Truncated int      `json:"truncated"` // cases truncated before all jobs finished; their JCTs look too good
 	Metrics   []Metric `json:"metrics"`   // in the order of Quantities, then of the objectives: cost.NAME
 	// Costs are the means over all cases of what an episode costs by each objective, and of the parts of it.
-	Costs []Cost `json:"costs,omitempty"`
+	Costs []objectives.Bill `json:"costs,omitempty"`
 }
 
 // Metric is one quantity of one policy, and how it differs from the baseline's.
@@ -161,7 +162,7 @@ func Compare(results []Result, baseline string) (Comparison, error) {
 		Windows: g.windows, Seeds: g.seeds, Level: Level, costs: ofCosts(results),
 	}
 	for p, name := range g.policies {
-		s := Summary{Policy: name, Truncated: g.truncated(p), Costs: meanCosts(g.costs(p))}
+		s := Summary{Policy: name, Truncated: g.truncated(p), Costs: objectives.MeanBills(g.costs(p))}
 		for _, q := range c.quantities() {
 			m := compare(q, g.perWindow(p, q), g.perWindow(base, q), p == base)
 			if p != base {

@@ -1,12 +1,8 @@
 package eval
 
 import (
-	"cmp"
-	"iter"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -15,32 +11,6 @@ import (
 	"github.com/clustergym/clustergym/internal/rng"
 	"github.com/clustergym/clustergym/internal/stats"
 )
-
-// Cost is what an episode costs by one objective.
-type Cost struct {
-	Objective string  `json:"objective"`
-	Unit      string  `json:"unit"`
-	Total     float64 `json:"total"`
-	Terms     []Share `json:"terms"` // in the order of the objective's terms
-	// BySize and ByTenant say whose jobs it is that cost. Costs of the cluster as a whole are in neither.
-	BySize   []Share `json:"by_size,omitempty"`
-	ByTenant []Share `json:"by_tenant,omitempty"`
-}
-
-// Share is what one term, or some of the jobs, cost.
-type Share struct {
-	Of   string  `json:"of"`
-	Jobs int     `json:"jobs,omitempty"` // 0 for terms
-	Cost float64 `json:"cost"`
-}
-
-// size is a class of BySize: the GPUs that jobs ask for, up to most.
-type size struct {
-	most float64
-	name string
-}
-
-var sizes = []size{{1, "1"}, {4, "2-4"}, {8, "5-8"}, {math.Inf(1), "9-"}}
 
 // giveObjective lets policies that ask for an objective decide by the plan's first.
 func (p *Plan) giveObjective() {
@@ -89,80 +59,16 @@ func Replay(log *sim.Log, o *objectives.Objective) (*objectives.Meter, error) {
 }
 
 // end returns what the episode has cost.
-func (c costs) end(s *sim.Sim, e *sim.Episode) (all []Cost) {
+func (c costs) end(s *sim.Sim, e *sim.Episode) (all []objectives.Bill) {
 	for _, m := range c {
 		m.Catch(&s.State().View)
-		all = append(all, Bill(m, func(yield func(cluster.JobID, *cluster.JobSpec) bool) {
+		all = append(all, m.Bill(func(yield func(cluster.JobID, *cluster.JobSpec) bool) {
 			for id := e.Config.Warm; id < len(e.Jobs); id++ {
 				yield(cluster.JobID(id), &e.Jobs[id].JobSpec)
 			}
 		}))
 	}
 	return all
-}
-
-// termName names the i-th term of an objective: by its cost, with a number from the second term of the same cost on.
-func termName(o *objectives.Objective, i int) string {
-	name, n := string(o.Terms[i].Cost), 1
-	for _, t := range o.Terms[:i] {
-		if t.Cost == o.Terms[i].Cost {
-			n++
-		}
-	}
-	if n > 1 {
-		name += " " + strconv.Itoa(n)
-	}
-	return name
-}
-
-// Bill returns what a meter has charged so far: in all, by term, and to which of the jobs.
-func Bill(m *objectives.Meter, jobs iter.Seq2[cluster.JobID, *cluster.JobSpec]) Cost {
-	o := m.Objective()
-	cost := Cost{Objective: o.Name, Unit: o.Unit, Total: m.Total()}
-	for i, x := range m.Terms() {
-		cost.Terms = append(cost.Terms, Share{Of: termName(o, i), Cost: x})
-	}
-	bySize, byTenant := make([]Share, len(sizes)), map[string]*Share{}
-	for id, spec := range jobs {
-		sum := 0.0
-		m.Job(id, func(_ int, x float64) { sum += x })
-		i := slices.IndexFunc(sizes, func(c size) bool { return spec.GPUs() <= c.most })
-		bySize[i].Of = sizes[i].name
-		name := cmp.Or(spec.Tenant, spec.User, "-")
-		if byTenant[name] == nil {
-			byTenant[name] = &Share{Of: name}
-		}
-		for _, s := range [2]*Share{&bySize[i], byTenant[name]} {
-			s.Jobs++
-			s.Cost += sum
-		}
-	}
-	cost.BySize = slices.DeleteFunc(bySize, func(s Share) bool { return s.Jobs == 0 })
-	cost.ByTenant = mostOf(byTenant)
-	return cost
-}
-
-// mostTenants is how many tenants a result names; the others are one.
-const (
-	mostTenants = 32
-	others      = "others"
-)
-
-// mostOf returns the tenants that cost most, and the others as one.
-func mostOf(all map[string]*Share) (list []Share) {
-	for _, s := range all {
-		list = append(list, *s)
-	}
-	slices.SortFunc(list, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Cost, a.Cost), strings.Compare(a.Of, b.Of)) })
-	if len(list) > mostTenants {
-		rest := Share{Of: others}
-		for _, s := range list[mostTenants-1:] {
-			rest.Jobs += s.Jobs
-			rest.Cost += s.Cost
-		}
-		list = append(list[:mostTenants-1], rest)
-	}
-	return list
 }
 
 // CostKey returns the key of the cost by an objective, among the metrics of a comparison.

@@ -1,62 +1,23 @@
 package eval
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/phrase"
 	"github.com/clustergym/clustergym/internal/table"
 )
 
 // costs returns what each case of a policy costs by each objective.
-func (g *grid) costs(policy int) (all [][]Cost) {
+func (g *grid) costs(policy int) (all [][]objectives.Bill) {
 	n := len(g.windows) * len(g.seeds)
 	for _, r := range g.cells[policy*n : (policy+1)*n] {
 		all = append(all, r.Costs)
 	}
 	return all
-}
-
-// meanCosts returns the means over cases of what they cost by each objective, and of the parts.
-func meanCosts(cases [][]Cost) []Cost {
-	var means []Cost
-	for i, first := range cases[0] {
-		mean := Cost{Objective: first.Objective, Unit: first.Unit}
-		tenants := map[string]*Share{}
-		for _, costs := range cases {
-			c, n := &costs[i], len(cases)
-			mean.Total += c.Total / float64(n)
-			mean.Terms = addShares(mean.Terms, c.Terms, n)
-			mean.BySize = addShares(mean.BySize, c.BySize, n)
-			mean.ByTenant = addShares(mean.ByTenant, c.ByTenant, n)
-		}
-		slices.SortFunc(mean.BySize, func(a, b Share) int { return cmp.Compare(sizeIndex(a.Of), sizeIndex(b.Of)) })
-		for k := range mean.ByTenant {
-			tenants[mean.ByTenant[k].Of] = &mean.ByTenant[k]
-		}
-		mean.ByTenant = mostOf(tenants)
-		means = append(means, mean)
-	}
-	return means
-}
-
-// addShares adds what one of so many cases costs to means.
-func addShares(means, of []Share, cases int) []Share {
-	for _, s := range of {
-		i := slices.IndexFunc(means, func(m Share) bool { return m.Of == s.Of })
-		if i < 0 {
-			i, means = len(means), append(means, Share{Of: s.Of})
-		}
-		means[i].Jobs += s.Jobs
-		means[i].Cost += s.Cost / float64(cases)
-	}
-	return means
-}
-
-func sizeIndex(name string) int {
-	return slices.IndexFunc(sizes, func(s size) bool { return s.name == name })
 }
 
 // Costs returns a table of what the policies cost by each objective, with intervals, and of the paired differences from the
@@ -111,7 +72,7 @@ func (c *Comparison) Parts(i int) Table {
 	for _, p := range c.Policies {
 		t.Rows = append(t.Rows, TableRow{Policy: p.Policy, Cut: p.Truncated > 0})
 	}
-	column := func(label, unit, about string, of func(*Cost) float64) {
+	column := func(label, unit, about string, of func(*objectives.Bill) float64) {
 		t.Columns = append(t.Columns, Column{Label: label, Unit: unit, Arrow: "↓", About: about, Main: true})
 		for k := range c.Policies {
 			t.Rows[k].Cells = append(t.Rows[k].Cells, Cell{Text: c.costs[i].show(of(&c.Policies[k].Costs[i]))})
@@ -119,12 +80,12 @@ func (c *Comparison) Parts(i int) Table {
 	}
 	for _, by := range []struct {
 		unit string
-		list func(*Cost) []Share
+		list func(*objectives.Bill) []objectives.Share
 		most int
 	}{
-		{"term", func(c *Cost) []Share { return c.Terms }, len(c.Policies[0].Costs[i].Terms)},
-		{"GPUs", func(c *Cost) []Share { return c.BySize }, len(sizes)},
-		{"tenant", func(c *Cost) []Share { return c.ByTenant }, mostColumns},
+		{"term", func(c *objectives.Bill) []objectives.Share { return c.Terms }, len(c.Policies[0].Costs[i].Terms)},
+		{"GPUs", func(c *objectives.Bill) []objectives.Share { return c.BySize }, math.MaxInt},
+		{"tenant", func(c *objectives.Bill) []objectives.Share { return c.ByTenant }, mostColumns},
 	} {
 		names := c.namesOf(i, by.list)
 		if len(names) < 2 {
@@ -132,13 +93,13 @@ func (c *Comparison) Parts(i int) Table {
 		}
 		shown := names[:min(len(names), by.most)]
 		for _, name := range shown {
-			column(name, by.unit, "", func(c *Cost) float64 { return sumOf(by.list(c), name) })
+			column(name, by.unit, "", func(c *objectives.Bill) float64 { return sumOf(by.list(c), name) })
 		}
 		if len(names) > len(shown) {
-			column(others, by.unit+"s", "", func(c *Cost) float64 { return sumOf(by.list(c)) - sumOf(by.list(c), shown...) })
+			column(objectives.Others, by.unit+"s", "", func(c *objectives.Bill) float64 { return sumOf(by.list(c)) - sumOf(by.list(c), shown...) })
 		}
 	}
-	shared := func(c *Cost) float64 { return c.Total - sumOf(c.BySize) }
+	shared := func(c *objectives.Bill) float64 { return c.Total - sumOf(c.BySize) }
 	if slices.ContainsFunc(c.Policies, func(p Summary) bool { return shared(&p.Costs[i]) > 1e-9*p.Costs[i].Total }) {
 		column("cluster", "", "What no job is charged for.", shared)
 	}
@@ -147,10 +108,10 @@ func (c *Comparison) Parts(i int) Table {
 
 // namesOf returns the names of parts of the cost by the i-th objective under all policies: sizes and terms in their order, and
 // tenants with the most costly under the first policy first, without the others.
-func (c *Comparison) namesOf(i int, list func(*Cost) []Share) (names []string) {
+func (c *Comparison) namesOf(i int, list func(*objectives.Bill) []objectives.Share) (names []string) {
 	for k := range c.Policies {
 		for _, s := range list(&c.Policies[k].Costs[i]) {
-			if s.Of != others {
+			if s.Of != objectives.Others {
 				names = appendNew(names, s.Of)
 			}
 		}
@@ -202,7 +163,7 @@ func (c *Comparison) summary(policy string) *Summary {
 }
 
 // sumOf returns what the shares of these names cost, or of all without names.
-func sumOf(shares []Share, names ...string) (sum float64) {
+func sumOf(shares []objectives.Share, names ...string) (sum float64) {
 	for _, s := range shares {
 		if len(names) == 0 || slices.Contains(names, s.Of) {
 			sum += s.Cost

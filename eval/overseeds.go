@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/stats"
 )
 
@@ -53,12 +54,12 @@ func pooled(c *Comparison, name string, of []*Summary) Summary {
 		m.Relative = acrossSeeds(of, q.Key, func(p *Summary) *Difference { return p.Metrics[k].Relative }).possible()
 		s.Metrics = append(s.Metrics, m)
 	}
-	var costs [][]Cost
+	var costs [][]objectives.Bill
 	for _, p := range of {
 		s.Truncated += p.Truncated
 		costs = append(costs, p.Costs)
 	}
-	s.Costs = meanCosts(costs)
+	s.Costs = objectives.MeanBills(costs)
 	return s
 }
 

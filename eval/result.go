@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/sim"
 	"github.com/clustergym/clustergym/internal/stats"
 	"github.com/clustergym/clustergym/policy"
@@ -20,9 +21,9 @@ type Result struct {
 	// JCTPercentiles are the percentiles 0 to 100 of the completion times of the finished jobs, in seconds.
 	JCTPercentiles []float64 `json:"jct_percentiles_s,omitempty"`
 	// Costs are what the case costs by each of the plan's objectives.
-	Costs  []Cost   `json:"costs,omitempty"`
-	Log    *sim.Log `json:"-"` // nil unless Plan.Keep selects the case
-	Timing *Timing  `json:"-"` // nil unless Plan.Clock is set
+	Costs  []objectives.Bill `json:"costs,omitempty"`
+	Log    *sim.Log          `json:"-"` // nil unless Plan.Keep selects the case
+	Timing *Timing           `json:"-"` // nil unless Plan.Clock is set
 }
 
 // Timing is the wall-clock time of a case. It differs from run to run, so the journal stores it apart from the results.

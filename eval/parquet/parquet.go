@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/eval"
 )
 
@@ -19,7 +20,7 @@ func Write(w io.Writer, results []eval.Result) error {
 	columns := columnsOf(reflect.TypeFor[eval.Result](), nil)
 	if len(results) > 0 {
 		costs, _ := reflect.TypeFor[eval.Result]().FieldByName("Costs")
-		total, _ := reflect.TypeFor[eval.Cost]().FieldByName("Total")
+		total, _ := reflect.TypeFor[objectives.Bill]().FieldByName("Total")
 		for i, c := range results[0].Costs {
 			columns = append(columns, column{eval.CostKey(c.Objective), costs.Index, nodeOf(total.Type), i})
 		}
@@ -36,7 +37,7 @@ func Write(w io.Writer, results []eval.Result) error {
 		v := reflect.ValueOf(&results[i]).Elem()
 		for k, c := range columns {
 			field := v.FieldByIndex(c.path)
-			if costs, ok := reflect.TypeAssert[[]eval.Cost](field); ok {
+			if costs, ok := reflect.TypeAssert[[]objectives.Bill](field); ok {
 				field = reflect.ValueOf(costs[c.cost].Total)
 			}
 			rows[i] = c.append(rows[i], field, k)
@@ -69,7 +70,7 @@ func columnsOf(t reflect.Type, path []int) []column {
 		switch {
 		case f.Anonymous:
 			all = append(all, columnsOf(f.Type, at)...)
-		case name != "-" && f.Type != reflect.TypeFor[[]eval.Cost]():
+		case name != "-" && f.Type != reflect.TypeFor[[]objectives.Bill]():
 			all = append(all, column{name, at, nodeOf(f.Type), 0})
 		}
 	}

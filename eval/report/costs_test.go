@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/env/objectives"
-	"github.com/clustergym/clustergym/eval"
 	"github.com/clustergym/clustergym/internal/must"
 )
 
@@ -14,10 +13,10 @@ func costing(s *Section, name string, of map[string][2]float64) {
 	for i := range s.Results {
 		r := &s.Results[i]
 		x := of[r.Policy]
-		r.Costs = []eval.Cost{{
-			Objective: name, Unit: name + "s", Total: x[0] + x[1], Terms: []eval.Share{{Of: name + " wait", Cost: x[0]}, {Of: "stop", Cost: x[1]}},
-			BySize:   []eval.Share{{Of: "1", Jobs: 1, Cost: x[0]}, {Of: "9-", Jobs: 1, Cost: x[1]}},
-			ByTenant: []eval.Share{{Of: name + " a", Jobs: 1, Cost: x[0]}, {Of: "b", Jobs: 1, Cost: x[1]}},
+		r.Costs = []objectives.Bill{{
+			Objective: name, Unit: name + "s", Total: x[0] + x[1], Terms: []objectives.Share{{Of: name + " wait", Cost: x[0]}, {Of: "stop", Cost: x[1]}},
+			BySize:   []objectives.Share{{Of: "1", Jobs: 1, Cost: x[0]}, {Of: "9-", Jobs: 1, Cost: x[1]}},
+			ByTenant: []objectives.Share{{Of: name + " a", Jobs: 1, Cost: x[0]}, {Of: "b", Jobs: 1, Cost: x[1]}},
 		}}
 	}
 }

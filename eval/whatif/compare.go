@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/clustergym/clustergym/env/cluster"
-	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // Result is one play, or two plays with their difference. Times are in seconds after the beginning; the time of an event that did
@@ -36,7 +36,7 @@ type Side struct {
 	GPUs    int64  `json:"gpus"`            // that work, on those
 	Ended   string `json:"ended,omitempty"` // the reason if the play was cut off
 	Totals
-	Costs []eval.Cost `json:"costs,omitempty"` // by each objective of Options
+	Costs []objectives.Bill `json:"costs,omitempty"` // by each objective of Options
 }
 
 // Totals are the totals and means of a play. Utilisation is the GPU-time held, divided by the GPU-time open to training jobs,

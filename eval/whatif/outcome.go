@@ -5,7 +5,6 @@ import (
 
 	"github.com/clustergym/clustergym/env/cluster"
 	"github.com/clustergym/clustergym/env/sim"
-	"github.com/clustergym/clustergym/eval"
 )
 
 // Outcome is the result of a play. Times are since the snapshot, rounded to microseconds.
@@ -87,7 +86,7 @@ func (st *stage) outcome(policy string, c *Change, ended string) *Outcome {
 	o.Now, o.First = st.start, st.first
 	for _, m := range st.meters {
 		m.Catch(&st.episode.State().View)
-		o.Costs = append(o.Costs, eval.Bill(m, func(yield func(cluster.JobID, *cluster.JobSpec) bool) {
+		o.Costs = append(o.Costs, m.Bill(func(yield func(cluster.JobID, *cluster.JobSpec) bool) {
 			for _, id := range st.ids {
 				yield(id, st.spec(id))
 			}

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/clustergym/clustergym/eval"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/phrase"
 )
 
@@ -152,12 +152,12 @@ func (r *Result) costs(say func(string, ...any)) {
 		line("cost from now on", base.Total, change.Total)
 		for _, part := range []struct {
 			label string
-			x, y  []eval.Share
+			x, y  []objectives.Share
 		}{
 			{"  %s", base.Terms, change.Terms}, {"  GPUs %s", base.BySize, change.BySize}, {"  %s", base.ByTenant, change.ByTenant},
 		} {
 			for _, x := range part.x {
-				k := slices.IndexFunc(part.y, func(y eval.Share) bool { return y.Of == x.Of })
+				k := slices.IndexFunc(part.y, func(y objectives.Share) bool { return y.Of == x.Of })
 				if len(part.x) < 2 || k < 0 || x.Of == "others" {
 					continue
 				}

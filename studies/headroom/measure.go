@@ -274,7 +274,7 @@ func (m *measuring) window(ctx context.Context, r *Report, i int, rivals, told [
 	first := best(nil, rivals)
 	known := best(first, told)
 	add := func(g Group, metrics eval.Metrics, cost float64) {
-		costs := []eval.Cost{{Objective: m.objective.Name, Unit: m.objective.Unit, Total: cost}}
+		costs := []objectives.Bill{{Objective: m.objective.Name, Unit: m.objective.Unit, Total: cost}}
 		out = append(out, eval.Result{Case: which, Metrics: metrics, Costs: costs})
 		out[len(out)-1].Policy = string(g)
 	}

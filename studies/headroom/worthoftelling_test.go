@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/scenario"
 	"github.com/clustergym/clustergym/env/scenario/scenariotest"
 	"github.com/clustergym/clustergym/eval"
@@ -103,7 +104,7 @@ func TestRivalsOfBorrowedNamesAreNotTold(t *testing.T) {
 	m.plan.Rivals[0].Spec = baselines.Spec{} // as of a policy that was not found
 	results := []eval.Result{{}, {}, {}}
 	for i, p := range m.plan.Rivals {
-		results[i].Policy, results[i].Costs = p.Name, []eval.Cost{{Total: float64(i + 1)}}
+		results[i].Policy, results[i].Costs = p.Name, []objectives.Bill{{Total: float64(i + 1)}}
 	}
 	if got := m.best(results); got == nil || got.Name != "srtf" {
 		t.Errorf("the best rival that can be told more is %+v, want srtf", got)
