@@ -56,8 +56,8 @@ func TestSavedBeliefs(t *testing.T) {
 		{[]string{log, "--scenario", "embedded-physics-untold-v1"}, cmdline.CodeUsage, "want one file of beliefs, or --save FILE"},
 		{[]string{log, log}, cmdline.CodeUsage, "want one file of beliefs, or --save FILE"},
 		{[]string{log}, cmdline.CodeError, "beliefs"},
-		{[]string{bad}, cmdline.CodeError, "restore run times: line 2: set: unknown field"},
-		{[]string{bad, log, "--save", once}, cmdline.CodeError, "restore run times: line 2"},
+		{[]string{bad}, cmdline.CodeError, "restore beliefs: line 2: run_times.set: unknown field"},
+		{[]string{bad, log, "--save", once}, cmdline.CodeError, "restore beliefs: line 2: run_times"},
 		{[]string{log, "--save", filepath.Join(dir, "none", "x")}, cmdline.CodeError, "save beliefs"},
 	} {
 		if s := command(t, append([]string{"beliefs"}, c.args...)...); s.code != c.code || !strings.Contains(s.talk, c.want) {
