@@ -29,6 +29,7 @@ func TestTextsThatActOnATerminal(t *testing.T) {
 			"/architecture/choices/mixer":               func(m *Manifest) { m.Architecture.Choices["mixer"] = text },
 			"/training/scenario":                        func(m *Manifest) { m.Training.Scenario = text },
 			"/training/trace":                           func(m *Manifest) { m.Training.Trace = text },
+			"/training/objective":                       func(m *Manifest) { m.Training.Objective = text },
 			"/training/git":                             func(m *Manifest) { m.Training.Git = text },
 			"/training/go":                              func(m *Manifest) { m.Training.Go = text },
 			"/training/from/policy":                     func(m *Manifest) { m.Training.From = &Origin{Policy: text} },
