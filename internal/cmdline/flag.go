@@ -43,7 +43,9 @@ func CompleteKeys(cmd *cobra.Command, flag string, keys func() []string) {
 const partOfValue = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
 func complete(cmd *cobra.Command, flag string, how cobra.ShellCompDirective, words func(typed string) []string) {
-	of := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) { return words(typed), how }
+	of := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return words(typed), how
+	}
 	if err := cmd.RegisterFlagCompletionFunc(flag, of); err != nil {
 		panic("complete --" + flag + ": " + err.Error())
 	}
