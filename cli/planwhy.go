@@ -39,8 +39,10 @@ func explainJob(a *app, p *decide.Planned, before *cluster.View, name string) er
 		return cmdline.Usage("--job %q: no such job in the snapshot%s", name, cmdline.DidYouMean(name, names))
 	}
 	s := p.Why.After()
-	out := jobPlan{Policy: p.Policy, Now: p.Now, Job: name, Ops: []explain.Op{}, Servers: append([]explain.Server{}, p.Why.Servers(id)...)}
-	out.Choices, out.of = explain.About(p.Choices, name), len(p.Choices)
+	out := jobPlan{
+		Policy: p.Policy, Now: p.Now, Job: name, Ops: []explain.Op{}, Servers: append([]explain.Server{}, p.Why.Servers(id)...),
+		Choices: explain.About(p.Choices, name), of: len(p.Choices),
+	}
 	for _, o := range p.Ops {
 		if o.Job == name {
 			out.Ops = append(out.Ops, o)

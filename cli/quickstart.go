@@ -63,8 +63,9 @@ func runQuickstart(ctx context.Context, a *app, opts *quickstartOptions, _ []str
 	}{
 		{"train", append(learn, "--dir", dir)},
 		{"export", []string{"export", "--run", dir, "--name", "learned"}},
-		{"compare", []string{"eval", "--scenario", quickstartScenario, "--policies", quickstartRivals + "," + policy.Prior + "," + bundle,
-			"--baseline", policy.Prior, "--cores", cores, "--out", filepath.Join(dir, "report")}},
+		{"compare", []string{"eval", "--scenario", quickstartScenario,
+			"--policies", quickstartRivals + "," + policy.Prior + "," + bundle, "--baseline", policy.Prior, "--cores", cores,
+			"--out", filepath.Join(dir, "report")}},
 		{"ask", []string{"plan", "--snapshot", snapshot, "--policy", bundle}},
 	}
 	for i, step := range steps {

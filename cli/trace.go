@@ -59,8 +59,8 @@ It also makes a trace of the jobs that decision logs show. serve and clustergym-
 shadow mode, in which clustergym-kube changes nothing. So the trace has the jobs of your own cluster, whatever scheduler runs
 them. Give the logs of one cluster in the order in which they were written. The trace has the jobs that ran and ended: what they
 asked for, when they were submitted, and how long they ran. A job ends in the trace when a snapshot no longer shows it, which may
-be as much too late as the snapshots are apart. After an hour without a snapshot the end of a job counts as unknown, and the job is
-left out. Jobs that have not ended yet are left out, too, so record for much longer than jobs run. Times begin with the first
+be as much too late as the snapshots are apart. After an hour without a snapshot the end of a job counts as unknown, and the job
+is left out. Jobs that have not ended yet are left out, too, so record for much longer than jobs run. Times begin with the first
 submission. Damaged lines are left out and counted.`),
 		Example: `  clustergym trace import venus.csv.gz --format helios -o venus-native.csv
   clustergym trace import log.csv --columns job_id=id,num_gpu=gpus,submit_time=created,duration=ended-started -o jobs.csv

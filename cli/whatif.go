@@ -147,7 +147,9 @@ func (on *asked) playOn(ctx context.Context) playOn {
 }
 
 // compare plays on under a policy, and with what the flags change, and returns the last of the outcomes, too.
-func (o *whatifOptions) compare(a *app, by *policy.Policy, c whatif.Change, play playOn) (*whatif.Result, *whatif.Outcome, error) {
+func (o *whatifOptions) compare(
+	a *app, by *policy.Policy, c whatif.Change, play playOn,
+) (*whatif.Result, *whatif.Outcome, error) {
 	other := by
 	if o.Against != "" {
 		var err error

@@ -20,7 +20,7 @@ type Result struct {
 	Dropped    []string  `json:"no_longer_fits,omitempty"`
 	Differs    bool      `json:"decides_otherwise,omitempty"` // the policy does not repeat the log after the decision as it was
 	Jobs       int       `json:"jobs"`                        // number of jobs that have not ended
-	Compared   int       `json:"compared"`                    // number of jobs that finish in both plays; means and their differences are over these
+	Compared   int       `json:"compared"`                    // jobs that finish in both plays: means are over these
 	Base       Side      `json:"base"`
 	Change     *Side     `json:"change,omitempty"`
 	Difference *Totals   `json:"difference,omitempty"` // change - base

@@ -1,6 +1,6 @@
-// Package whatif plays a cluster on in the simulator in two ways, and says what differs. Play begins with a snapshot, PlayLog with
-// a decision of an event log. Either plays to the end under a policy, with a Change or as it is; Compare describes one such play, or
-// the difference between two. A Forecaster plays a snapshot on in several futures and forecasts when waiting jobs start.
+// Package whatif plays a cluster on in the simulator in two ways, and says what differs. Play begins with a snapshot, PlayLog
+// with a decision of an event log. Either plays to the end under a policy, with a Change or as it is; Compare describes one such
+// play, or the difference between two. A Forecaster plays a snapshot on in several futures and forecasts when waiting jobs start.
 //
 // A play of a snapshot is a forecast under these assumptions: a job ends when its estimate says, no more jobs are submitted,
 // nothing fails, and the servers that the inference pool offers stay the same. Running jobs continue on their present GPUs, with
@@ -141,8 +141,8 @@ func (st *stage) ask(p policy.Policy) (cluster.Scheduler, error) {
 // again is when a policy is asked again whose decision was altered, if nothing happens before.
 const again = 10 * time.Minute
 
-// PlayLog plays an event log again up to a decision, counted from 1, which is made as the change says, and lets a policy that begins
-// there play on. The outcome is about the time from the decision on; its Log is whole.
+// PlayLog plays an event log again up to a decision, counted from 1, which is made as the change says, and lets a policy that
+// begins there play on. The outcome is about the time from the decision on; its Log is whole.
 func PlayLog(ctx context.Context, log *sim.Log, decision int, p policy.Policy, c Change, o Options) (*Outcome, error) {
 	switch err := c.check(); {
 	case err != nil:
