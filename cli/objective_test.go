@@ -99,6 +99,17 @@ func TestEvalByObjectives(t *testing.T) {
 	}
 }
 
+// TestRewardsOfOldConfigurations checks that a configuration for a reward is refused with what takes its place.
+func TestRewardsOfOldConfigurations(t *testing.T) {
+	config := file(t, "old.yaml", "scenario: embedded-small-v1\ntrain:\n  reward: p99:power=5\n")
+	for _, words := range [][]string{{"--config", config}, {"-s", "embedded-small-v1", "--set", "train.reward=makespan"}} {
+		s := command(t, append([]string{"train", "--dir", t.TempDir()}, words...)...)
+		if s.code == 0 || !strings.Contains(s.talk, "train.objective replaces it: see clustergym objective ls") {
+			t.Errorf("%q: exit code %d\n%s", words, s.code, s.talk)
+		}
+	}
+}
+
 // TestTuneCommand checks that tune prints the best rule, and writes what it found; with workers, too, and of a trace of the user's
 // own, of which it makes a scenario for other commands.
 func TestTuneCommand(t *testing.T) {
