@@ -64,7 +64,7 @@ func Glossary() []Term {
 		{"validation_prior", "validation/prior", "objective's unit", "the same of the prior"},
 		{"margin", "validation/margin", "bid", "with which that was: of several multiples of train.margin the best"},
 		{"kept", "validation/kept", "1 or none",
-			"the run keeps these weights: better than those before by more than the standard error of the difference"},
+			"the run keeps these weights: better than those before by more than the standard error of the ratio"},
 		{"validation_against", "validation/against/" + tagBaseline, "ratio",
 			"against of the greedy policy on the validation windows, with that margin"},
 		{"validation_best", "validation/relative_best", "ratio", "relative_best of the same policy there"},

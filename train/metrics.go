@@ -42,7 +42,7 @@ type Metrics struct {
 	// update was not validated. Margin is the margin that gave this value: the best of several multiples of Config.Margin.
 	// ValidationError is its standard error, nil for fewer than two windows; ValidationCost and ValidationPrior are the costs of a
 	// window by the objective, of the team and of its prior, averaged over windows. Kept says that the run keeps the weights: they
-	// are better than those before by more than the standard error of the difference.
+	// are better than those before by more than the standard error of the ratio.
 	Validation      *float64 `json:"validation,omitempty"`
 	ValidationError *float64 `json:"validation_error,omitempty"`
 	ValidationCost  float64  `json:"validation_cost,omitempty"`

@@ -64,21 +64,12 @@ func ratio(cost, other float64) float64 {
 	return cost / other
 }
 
-// uncertain returns the standard error of over for the prior, nil for fewer than two windows: that of a ratio of sums, by its
-// first derivatives.
+// uncertain returns the standard error of over for the prior, nil for fewer than two windows.
 func (c *contest) uncertain() *float64 {
 	if len(c.team) < 2 {
 		return nil
 	}
-	prior, by := c.scaled(c.prior), c.over(c.prior)
-	mean := stats.Mean(prior)
-	if mean == 0 {
-		mean, by = 1, 0
-	}
-	for i := range prior {
-		prior[i] *= by
-	}
-	x := standardError(c.scaled(c.team), prior) / mean
+	x := standardError(c.scaled(c.team), c.scaled(c.prior))
 	return &x
 }
 
@@ -94,20 +85,28 @@ func (c *contest) means(names []string) (against map[string]float64, best float6
 	return against, c.over(c.best)
 }
 
-// standardError returns that of the mean difference of two lists, NaN for fewer than two windows.
-func standardError(a, b []float64) float64 {
-	diffs := make([]float64, len(a))
-	for i := range a {
-		diffs[i] = a[i] - b[i]
+// standardError returns that of the ratio of two sums over the same windows, by the jackknife: from the ratios that there are
+// without each window in turn (Quenouille, Biometrika 1956). If one window costs more than all others together, the error is about
+// what the others disagree with it by.
+func standardError(costs, others []float64) float64 {
+	n := float64(len(costs))
+	without := make([]float64, len(costs))
+	for i := range costs { // summed anew, as a difference of sums would leave the rounding of windows that cost nothing
+		cost, other := 0.0, 0.0
+		for k := range costs {
+			if k != i {
+				cost, other = cost+costs[k], other+others[k]
+			}
+		}
+		without[i] = ratio(cost, other)
 	}
-	return stats.StdDev(diffs) / math.Sqrt(float64(len(diffs)))
+	return stats.StdDev(without) * (n - 1) / math.Sqrt(n)
 }
 
-// better reports whether costs are lower than others of the same windows in the mean, by more than the standard error of their
-// mean difference. Where only one of many windows differs, the two are equal up to rounding, and that is not better. Of a single
-// window, which tells no error, it is the lower cost.
+// better reports whether the sum of costs is lower than that of others of the same windows, by more than the standard error of
+// their ratio. So what is better in a single window alone is not better. Of one window, which tells no error, it is the lower cost.
 func better(costs, others []float64) bool {
-	gain := stats.Mean(others) - stats.Mean(costs)
+	gain := 1 - ratio(stats.Mean(costs), stats.Mean(others))
 	if len(costs) < 2 {
 		return gain > 0
 	}

@@ -35,6 +35,8 @@ func TestQuietWindowsDecideNothing(t *testing.T) {
 		{"better where it matters", []float64{2, 0, 100, 78.5, 0, 0}, 180.5 / 1800.5, true},
 		{"better where nothing happens", []float64{0, 0, 1000.5, 800, 0, 0}, 1, false},
 		{"worse where it matters, better elsewhere", []float64{0, 0, 1300, 800, 0, 0}, 2100 / 1800.5, false},
+		{"much better in the costliest window, somewhat in another", []float64{0, 0, 100, 700, 0.5, 0}, 800.5 / 1800.5, true},
+		{"much better in the costliest window, worse in the others", []float64{0, 0, 100, 810, 1, 0}, 911 / 1800.5, false},
 		{"better in one window alone", []float64{0, 0, 0, 800, 0.5, 0}, 800.5 / 1800.5, false},
 	} {
 		x := contested(prior, c.team)

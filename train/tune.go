@@ -8,7 +8,7 @@ import (
 const tuneWindows = 16
 
 // tune chooses among the baselines that Config.Prior names. It returns the one that costs least over training windows, but
-// prefers an earlier name to a later one that is not better by more than the standard error of their difference. It is
+// prefers an earlier name to a later one that is not better by more than the standard error of their ratio. It is
 // deterministic, so a resumed run repeats it.
 func (r *run) tune() (prior string, err error) {
 	names := r.cfg.priors()

@@ -11,7 +11,8 @@ import (
 )
 
 // TestTuneTakesTheBest checks that tune returns the baseline with the lowest costs over training windows, of each scenario in the unit
-// of the first's, and the first of those that do not differ by more than the standard error.
+// of the first's, and the first of those that do not differ by more than the standard error
+// of their ratio.
 func TestTuneTakesTheBest(t *testing.T) {
 	cfg, opt := tiny(t)
 	// The third candidate decides like the second.
@@ -42,13 +43,24 @@ func TestTuneTakesTheBest(t *testing.T) {
 			unit[of[i]] += x
 			windows[of[i]]++
 		}
-		var sum, squares float64
-		for i, x := range totals[name] {
-			d := (totals[than][i] - x) / unit[of[i]] * windows[of[i]]
-			sum, squares = sum+d, squares+d*d
+		ratio := func(without int) float64 {
+			var a, b float64
+			for i, x := range totals[name] {
+				if i != without {
+					a, b = a+x/unit[of[i]]*windows[of[i]], b+totals[than][i]/unit[of[i]]*windows[of[i]]
+				}
+			}
+			return a / b
 		}
+		var mean, spread float64 // the jackknife's
 		n := float64(len(totals[name]))
-		return sum/n > math.Sqrt((squares-sum*sum/n)/(n-1)/n)*(1+1e-9)
+		for i := range totals[name] {
+			mean += ratio(i) / n
+		}
+		for i := range totals[name] {
+			spread += (ratio(i) - mean) * (ratio(i) - mean)
+		}
+		return 1-ratio(-1) > math.Sqrt(spread*(n-1)/n)*(1+1e-9)
 	}
 	taken := map[string]bool{}
 	for first := range candidates {

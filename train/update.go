@@ -225,7 +225,7 @@ func (r *run) player(update, w, i int, v *window) (*player, error) {
 var margins = []float64{1, 2, 4}
 
 // validate plays the greedy policy on the validation windows with several margins. It keeps the weights, with the margin that
-// costs least, if they are better than those kept so far by more than the standard error of the difference.
+// costs least, if they are better than those kept so far by more than the standard error of the ratio.
 func (r *run) validate(ctx context.Context, m *Metrics) error {
 	if len(r.windows) == 0 {
 		return nil
