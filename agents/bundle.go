@@ -76,8 +76,8 @@ func FromBundle(b *checkpoints.Bundle, t baselines.Table) (*Policy, error) {
 	}
 	sizes, choices := m.Architecture.Sizes, m.Architecture.Choices
 	d := Design{
-		Name: m.Name, Encoder: s.Encoder, Costs: s.Costs, Window: s.Window, Prior: s.Prior, Table: t, Wide: s.Wide,
-		Margin: m.Prior.Margin,
+		Name: m.Name, Encoder: s.Encoder, Costs: s.Costs, Objective: s.Objective, Window: s.Window, Prior: s.Prior, Table: t,
+		Wide: s.Wide, Margin: m.Prior.Margin,
 		Size: Size{
 			Width: sizes["width"], Heads: sizes["heads"], Hidden: sizes["hidden"], Rank: sizes["rank"], Kappa: sizes["kappa"],
 			Inducing: sizes["inducing"], Attention: choices["attention"], Graph: choices["graph"], Joint: got == jointNetwork,

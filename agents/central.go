@@ -58,8 +58,8 @@ func (c *Central) Digest() string {
 	h := sha256.New()
 	// JSON separates the fields. Neither JSON nor a hash returns an error here.
 	all := []any{centralNetwork, c.Window, c.Encoder, c.Prior, c.Wide}
-	if c.Costs {
-		all = append(all, "costs")
+	if costs, ok := c.digested(); ok {
+		all = append(all, costs)
 	}
 	_ = json.NewEncoder(h).Encode(all)
 	_, _ = h.Write(c.file)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/clustergym/clustergym/baselines"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // Policy is a trained team without a cluster: it can decide on clusters with any number of servers.
@@ -34,15 +35,16 @@ const (
 
 // Design is everything in a policy except its weights and its Range.
 type Design struct {
-	Name    string
-	Encoder string // see Policy
-	Costs   bool   // see Setting
-	Window  int
-	Prior   string
-	Table   baselines.Table // that has the prior and the rivals
-	Wide    Wide
-	Margin  float64
-	Size    Size
+	Name      string
+	Encoder   string // see Policy
+	Costs     bool   // see Setting, also for Objective
+	Objective *objectives.Objective
+	Window    int
+	Prior     string
+	Table     baselines.Table // that has the prior and the rivals
+	Wide      Wide
+	Margin    float64
+	Size      Size
 }
 
 // NewPolicy returns an untrained policy with the standard encoder and the default margin. It decides as the prior, and has random
@@ -59,7 +61,9 @@ func NewPolicy(name string, size Size, window int, prior string, r *rand.Rand) (
 // Make returns a policy of this design, with weights from the given function. It returns an error if this program does not have
 // the encoder or the prior.
 func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
-	s := Setting{Window: d.Window, Encoder: d.Encoder, Costs: d.Costs, Prior: d.Prior, Table: d.Table, Wide: d.Wide}
+	s := Setting{
+		Window: d.Window, Encoder: d.Encoder, Costs: d.Costs, Objective: d.Objective, Prior: d.Prior, Table: d.Table, Wide: d.Wide,
+	}
 	p := &Policy{Name: d.Name, Setting: s, Margin: d.Margin}
 	if !(p.Margin >= 0 && p.Margin <= math.MaxFloat32) {
 		return nil, fmt.Errorf("margin %v, want 0 or more", p.Margin)
@@ -83,8 +87,8 @@ func (d *Design) Make(weights func(Shape) (Params, error)) (*Policy, error) {
 // Design returns the design of the policy: with the same weights, Make returns an equal policy without a Range.
 func (p *Policy) Design() Design {
 	return Design{
-		Name: p.Name, Encoder: p.Encoder, Costs: p.Costs, Window: p.Window, Prior: p.Prior, Table: p.Table, Wide: p.Wide,
-		Margin: p.Margin, Size: p.Shape.size(),
+		Name: p.Name, Encoder: p.Encoder, Costs: p.Costs, Objective: p.Objective, Window: p.Window, Prior: p.Prior, Table: p.Table,
+		Wide: p.Wide, Margin: p.Margin, Size: p.Shape.size(),
 	}
 }
 
@@ -96,8 +100,8 @@ func (p *Policy) Digest() string {
 	if p.Encoder != "" {
 		all = append(all, p.Encoder)
 	}
-	if p.Costs {
-		all = append(all, "costs")
+	if costs, ok := p.digested(); ok {
+		all = append(all, costs)
 	}
 	if p.Wide.Items > 0 {
 		all = append(all, wideSet, p.Wide)

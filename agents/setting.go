@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/clustergym/clustergym/baselines"
 	"github.com/clustergym/clustergym/checkpoints"
@@ -17,9 +18,10 @@ type Setting struct {
 	Window int // number of jobs to observe, besides the jobs that candidates are about
 	// Encoder is the name of the encoder, for observe.Named; empty means the standard encoder.
 	Encoder string
-	// Costs adds to the standard encoder what jobs cost by Given.Objective, or by completion times if that is nil, and makes the
-	// policy decide when that changes: see game.Config.Objective.
-	Costs bool
+	// Costs adds to the standard encoder what jobs cost by Given.Objective, else by Objective, which the policy was trained for, or
+	// by completion times if both are nil. It makes the policy decide when that changes: see game.Config.Objective.
+	Costs     bool
+	Objective *objectives.Objective
 	// Prior is the name of the baseline whose proposals the policy reviews. If it ends in baselines.KnowSuffix, the policy believes
 	// what the prior believes, too.
 	Prior string
@@ -57,10 +59,21 @@ func (s *Setting) encoder() (observe.Encoder, error) {
 
 // objective returns what a policy with Costs decides by.
 func (s *Setting) objective() *objectives.Objective {
-	if s.Given.Objective != nil {
-		return s.Given.Objective
+	for _, o := range []*objectives.Objective{s.Given.Objective, s.Objective} {
+		if o != nil {
+			return o
+		}
 	}
 	return objectives.Usual()
+}
+
+// digested returns what a digest says of Costs; ok is false without them.
+func (s *Setting) digested() (costs [2]string, ok bool) {
+	costs[0] = "costs"
+	if s.Objective != nil && s.Objective.Text() != objectives.Usual().Text() {
+		costs[1] = s.Objective.Text()
+	}
+	return costs, s.Costs
 }
 
 // Needs says what the policy needs or begins with: what its prior does, and its objective if it has Costs.
@@ -176,6 +189,9 @@ func (s *Setting) manifest(name, created string, training checkpoints.Provenance
 // the same name.
 func settingFrom(m *checkpoints.Manifest, t baselines.Table) (s Setting, err error) {
 	s = Setting{Window: m.Window, Encoder: m.Encoder, Costs: observe.ShowsCosts(m.Features.Job), Prior: m.Prior.Name, Table: t}
+	if o, err := objectives.Read(strings.NewReader(m.Training.Objective)); s.Costs && err == nil { // else it is the usual one
+		s.Objective = o
+	}
 	if c := m.Candidates; c != nil {
 		if c.Set != wideSet {
 			return s, fmt.Errorf("candidates %q, want %q: %w", c.Set, wideSet, checkpoints.ErrForeign)

@@ -70,6 +70,8 @@ type Config struct {
 	Against string `yaml:"against,omitempty"`
 	// Encoder names the encoder of observations; see observe.Register. Empty means the standard encoder.
 	Encoder string `yaml:"encoder,omitempty"`
+	// Costs lets the team see what jobs cost by the objective, and decide when that changes by itself.
+	Costs bool `yaml:"costs,omitempty"`
 	// Objective is what the team is trained for: a name of the library of objectives, a YAML file or its text, or the name of a
 	// reward of the program (env.RegisterReward), which must never be positive. Empty means completion. Run puts the text in place
 	// of a name or a file; see Settle.
@@ -246,6 +248,11 @@ func (c *Config) decides() error {
 	if _, err := observe.Named(c.Encoder, c.Window); err != nil {
 		return fmt.Errorf("train.encoder: %w", err)
 	}
+	if g, err := c.goal(); c.Costs && (err != nil || g.reward != nil || c.Encoder != "" && c.Encoder != observe.StandardName &&
+		c.Encoder != observe.UncertainName) {
+		return fmt.Errorf("train.costs: with objective %q and encoder %q, want an objective and an encoder of this program",
+			c.Objective, c.Encoder)
+	}
 	if err := c.validateCurriculum(); err != nil {
 		return err
 	}
@@ -264,8 +271,9 @@ func (c *Config) decides() error {
 
 // design returns the design of the run's policy.
 func (c *Config) design(name, prior string) agents.Design {
+	g, _ := c.goal() // a mistake has been found before
 	return agents.Design{
-		Name: name, Encoder: c.Encoder, Window: c.Window, Prior: prior, Table: c.Table,
+		Name: name, Encoder: c.Encoder, Costs: c.Costs, Objective: g.objective, Window: c.Window, Prior: prior, Table: c.Table,
 		Wide: agents.Wide{Items: c.Candidates, Rivals: listed(c.Rivals)}, Margin: c.Margin, Size: c.Size,
 	}
 }

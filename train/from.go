@@ -39,7 +39,7 @@ type Beginning struct {
 // size. A run from the policy may have another margin, and must have the others.
 func (f *From) Adopt(c Config) Config {
 	d := f.Policy.Design()
-	c.Prior, c.Margin, c.Window, c.Encoder, c.Size = d.Prior, d.Margin, d.Window, d.Encoder, d.Size
+	c.Prior, c.Margin, c.Window, c.Encoder, c.Costs, c.Size = d.Prior, d.Margin, d.Window, d.Encoder, d.Costs, d.Size
 	c.Candidates, c.Rivals = d.Wide.Items, strings.Join(d.Wide.Rivals, ",")
 	return c
 }
@@ -54,6 +54,7 @@ func (f *From) fits(c *Config) error {
 		s := &c.Size
 		return []setting{
 			{"prior", c.Prior}, {"window", c.Window}, {"candidates", c.Candidates}, {"rivals", c.Rivals}, {"encoder", c.Encoder},
+			{"costs", c.Costs},
 			{"size.joint", s.Joint}, {"size.width", s.Width}, {"size.heads", s.Heads}, {"size.hidden", s.Hidden}, {"size.rank", s.Rank},
 			{"size.kappa", s.Kappa}, {"size.inducing", s.Inducing},
 			{"size.attention", cmp.Or(s.Attention, agents.Attend)}, {"size.graph", cmp.Or(s.Graph, agents.GraphDynamic)},

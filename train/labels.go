@@ -118,6 +118,9 @@ func labelsKey(cfg *Config, prior, digest, by string) (string, error) {
 		"labels-4", prior, cfg.LabelSeed, cfg.Memory, cfg.Explore, cfg.Label, cfg.Encoder, encoder.Spec(), cfg.Objective,
 		cfg.Candidates, cfg.Rivals, digest,
 	}
+	if cfg.Costs {
+		all = append(all, "costs")
+	}
 	if cfg.Size.Joint {
 		all = append(all, "joint", cfg.Pairs)
 	}

@@ -32,6 +32,7 @@ func Meanings() []Meaning {
 		{"rivals", "Baselines, with commas between, whose proposals become candidates on the wide list, too."},
 		{"against", "Baselines, with commas between, with which the team is compared while it trains. prior is the team's own prior."},
 		{"encoder", "Name of the encoder of observations. Empty: the standard encoder."},
+		{"costs", "Whether the team sees what jobs cost by the objective, and decides when that changes by itself."},
 		{"objective", "What the team is trained for: a name of clustergym objective ls, a YAML file, or a reward of the program. " +
 			"Empty: completion, which means short completion times."},
 		{"tail", "How what happens long after a decision counts. discount (default): less and less, see memory. backlog: in full " +
