@@ -73,7 +73,7 @@ func TestBenchFails(t *testing.T) {
 		{[]string{"bench", "--policy", "sjfskp"}, cmdline.CodeUsage, `did you mean "sjfskip"?`},
 		{[]string{"bench", "--policy", "fjf,sjfskip", "--untold", "fifo"}, cmdline.CodeUsage, "want exactly one --policy"},
 		{[]string{"bench", "--policy", "x=fjf,x=fifo"}, cmdline.CodeUsage, `two have the name "x"`},
-		{[]string{"bench", "--task", "tariff@nopreempt-venus-v1"}, cmdline.CodeError, "helios_data_training.csv.gz"},
+		{[]string{"bench", "--task", "fair@nopreempt-venus-v1"}, cmdline.CodeError, "helios_data_training.csv.gz"},
 		{[]string{"bench", "--task", "small-first@turns-small-untold-v1", "--policy", "srsf"}, cmdline.CodeUsage,
 			"take srsf+know to learn them from the jobs that end, or leave out one or the other; --untold names"},
 		{[]string{"bench", "--task", "small-first@turns-small-untold-v1", "--policy", "three"}, cmdline.CodeSomeFailed,
@@ -94,8 +94,8 @@ func TestBenchWithoutTraces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(scenario.SharedVariable, t.TempDir())
 	s := must(t, "bench", "--policy", "fjf")
-	contains(t, s.out, "bench-v2, 5 tasks of ")
-	contains(t, s.talk, "bench-v2: 5 tasks", "task tariff@nopreempt-venus-v1 is left out",
+	contains(t, s.out, "bench-v2, 4 tasks of ")
+	contains(t, s.talk, "bench-v2: 4 tasks", "task fair@nopreempt-venus-v1 is left out",
 		"helios-venus-2020-06/helios_data_training.csv.gz", "docs/data-sources.md says where to get it")
 	if n := strings.Count(s.talk, "is left out"); n < 5 {
 		t.Errorf("%d tasks are left out, want those on traces", n)

@@ -114,7 +114,7 @@ func TestRankProperties(t *testing.T) {
 // told apart in about 5 %, also if the windows of tasks with the same days are alike.
 func TestIntervalsCover(t *testing.T) {
 	const samples, truth = 200, 1
-	tasks := taskOf(t, "small-first@embedded-small-v1", "keep-work@turns-small-v1", "deadlines@philly-load110-strong-rigid-warm-v1")
+	tasks := taskOf(t, "small-first@embedded-small-v1", "keep-work@turns-small-v1", "small-first@philly-load110-strong-rigid-warm-v1")
 	r := rng.Stream(3, "cover")
 	covered, apart := 0, 0
 	for range samples {

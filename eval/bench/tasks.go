@@ -36,16 +36,12 @@ func Tasks() []Task {
 	return []Task{
 		{"small-first", "embedded-small-v1", more, 40, "generated"},
 		{"keep-work", "turns-small-v1", nil, 12, "turns"},
-		{"tail", "turns-small-v1", nil, 12, "turns"},
+		{"keep-work", "turns-small-untold-v1", nil, 12, "turns"},
 		{"small-first", "turns-small-untold-v1", nil, 12, "turns"},
-		{"deadlines", "turns-small-untold-v1", nil, 12, "turns"},
-		{"keep-work", "venus-load110-strong-rigid-warm-v1", nil, 20, "venus"},
 		{"gangs", "venus-load110-strong-rigid-warm-v1", nil, 20, "venus"},
 		{"fair", "venus-load110-strong-rigid-warm-v1", nil, 20, "venus"},
-		{"tariff", "nopreempt-venus-v1", nil, 20, "venus"},
+		{"fair", "nopreempt-venus-v1", nil, 20, "venus"},
 		{"small-first", "philly-load110-strong-rigid-warm-v1", nil, 20, "philly"},
-		{"deadlines", "philly-load110-strong-rigid-warm-v1", nil, 20, "philly"},
-		{"keep-work", "philly-load110-strong-rigid-warm-untold-v1", nil, 20, "philly"},
 	}
 }
 

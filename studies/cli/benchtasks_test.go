@@ -10,11 +10,11 @@ import (
 // told, and that the same command prints the same.
 func TestBenchTasksAreMeasured(t *testing.T) {
 	args := []string{
-		"bench-tasks", "--task", "small-first@embedded-small-v1,deadlines@turns-small-untold-v1", "--windows", "2", "--effort", "8",
+		"bench-tasks", "--task", "small-first@embedded-small-v1,keep-work@turns-small-untold-v1", "--windows", "2", "--effort", "8",
 		"--rules", "las,index,sjfskip,fifo",
 	}
 	s := must(t, args...)
-	contains(t, s.out, "| task | windows | best rule |", "| `small-first@embedded-small-v1` | 2 | `index` | 2 minutes | `las` | +", "| `deadlines@turns-small-untold-v1` | 2 | `",
+	contains(t, s.out, "| task | windows | best rule |", "| `small-first@embedded-small-v1` | 2 | `index` | 2 minutes | `las` | +", "| `keep-work@turns-small-untold-v1` | 2 | `",
 		"+know:speed=fit:seen=training` | ")
 	if again := must(t, append(args, "--cores", "1")...); again.out != s.out {
 		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
