@@ -79,6 +79,7 @@ type options struct {
 	probes                string
 	metrics               metricsAddress
 	starts                time.Duration
+	objective             string
 	log                   string
 	beliefs               string
 	prometheus            measure.Prometheus
@@ -104,6 +105,9 @@ ConfigMap it writes nothing, as in shadow mode.
 Policies with +know learn from the gangs that run and end here, and from the throughput that their pods report in the annotation
 ` + measure.Annotation + ` or to Prometheus. With --beliefs the program begins with what the file contains,
 and saves what it learned at most once a minute and when it ends.
+
+With --objective the metrics say what the cluster costs, by each term of the objective. In shadow mode they also say what it would
+cost if the policy scheduled it, which decides a second time in each round, about the cluster as it would then be.
 
 If the policy has not decided by the deadline, returns an error or panics, the fallback decides this round. When the bundle
 in a policy's folder changes, or on SIGHUP, the program reads it again. It refuses a bundle that is damaged, or not signed if
@@ -149,6 +153,8 @@ in a policy's folder changes, or on SIGHUP, the program reads it again. It refus
 		"how long a gang that never ran may be partly bound before its bound pods are deleted")
 	f.DurationVar(&o.lossDeadline, "loss-deadline", 10*time.Minute,
 		"how long a gang that ran may lack pods before its other pods are evicted")
+	f.StringVar(&o.objective, "objective", "",
+		"what policies decide by that ask for one, and what the metrics of costs count: a name or a YAML file")
 	f.DurationVar(&o.starts, "starts", 0,
 		"time for forecasting when waiting gangs start, in rounds that explain why they wait, such as 2s; 0: no forecasts")
 	f.DurationVar(&o.period, "period", 10*time.Second, "time between rounds when nothing changes")

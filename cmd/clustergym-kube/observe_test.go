@@ -15,6 +15,7 @@ import (
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve/decide"
@@ -108,7 +109,7 @@ func metricLabels(t *testing.T) map[string][]string {
 	t.Helper()
 	source := must.Get(new(policy.Finder).Find("fifo"))(t)
 	all := &listed{Registry: prometheus.NewRegistry(), labels: map[string][]string{}}
-	d := must.Get(decide.New(decide.Config{Source: source, Registry: all}))(t)
+	d := must.Get(decide.New(decide.Config{Source: source, Registry: all, Objective: objectives.Usual()}))(t)
 	if _, err := measure.New(0, nil, all, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/control"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/eval/whatif"
 	"github.com/clustergym/clustergym/policy"
 	"github.com/clustergym/clustergym/serve"
@@ -106,11 +107,20 @@ func (o *options) decider(registry prometheus.Registerer, log *slog.Logger) (d *
 	if c.Source, err = finder.Find(o.policy); err != nil {
 		return nil, end, err
 	}
+	if o.objective != "" {
+		if c.Objective, err = objectives.Open(o.objective); err != nil {
+			return nil, end, err
+		}
+	}
 	if o.starts > 0 {
 		c.Forecaster, c.Forecasts = &whatif.Forecaster{Options: whatif.Options{Seed: seed}}, o.starts
 	}
 	if o.log != "" {
-		if c.Decisions, err = decide.OpenLog(o.log, decide.Record{Build: version, Physics: "ideal", Seed: seed}); err != nil {
+		frame := decide.Record{Build: version, Physics: "ideal", Seed: seed}
+		if c.Objective != nil {
+			frame.Objective = c.Objective.Text()
+		}
+		if c.Decisions, err = decide.OpenLog(o.log, frame); err != nil {
 			return nil, end, err
 		}
 		end = c.Decisions.Close

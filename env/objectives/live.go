@@ -10,13 +10,14 @@ import (
 
 // Live adds up what a cluster costs from looks at it now and then. Each look may be at another State, in which the same jobs and
 // servers have other ids: they are known by name. The time between two looks is charged as if the cluster had stayed as it was at
-// the first, so a job that ends or starts between them counts until the second. What was before the first look is not charged, but
-// ages and waits count from the submission. Not safe for concurrent use.
+// the first, so a job that ends or starts between them counts until the second. What was before the first look is not charged,
+// but ages and waits count from the submission. Not safe for concurrent use.
 type Live struct {
 	meter *Meter
 	view  *cluster.View // the one that it looks at
 	jobs  map[string]*followed
-	list  []*followed     // the same, in the order of the last look, so that equal looks give equal sums
+	list  []*followed     // those of the last look, in its order, so that equal looks give equal sums
+	gone  []*followed     // those that were away then
 	free  []cluster.JobID // in the meter, of jobs that are gone
 	looks uint64
 }
@@ -51,10 +52,10 @@ func (l *Live) Objective() *Objective { return l.meter.objective }
 // Terms returns what each term has cost since the first look. Read only.
 func (l *Live) Terms() []float64 { return l.meter.terms }
 
-// Look charges the time since the last look and what has happened since. It ignores a state that is older than the last. A job that
-// is not in the state has ended, unless away says that it waits elsewhere; nil says that of none. A stop counts where the state
-// says so, and where a job that ran waits now. How much work a stop destroyed is known only of jobs whose starts and progress the
-// state tells while they wait.
+// Look charges the time since the last look and what has happened since. It ignores a state that is older than the last. A job
+// that is not in the state has ended, unless away says that it may come back; nil says that of none. Until then it costs nothing.
+// A stop counts where the state says so, and where a job that ran waits now, or ran and was away. How much work a stop destroyed
+// is known only of jobs whose starts and progress the state tells while they wait.
 func (l *Live) Look(v *cluster.View, away func(name string) bool) {
 	m, now := l.meter, v.Now()
 	if m.began != cluster.Never && now < m.looked {
@@ -68,16 +69,26 @@ func (l *Live) Look(v *cluster.View, away func(name string) bool) {
 	}
 	l.view, l.looks = v, l.looks+1
 	m.began, m.looked, m.clock = min(m.began, now), now, v.Clock()
-	last := l.list
-	l.list = make([]*followed, 0, len(last))
+	last := slices.Concat(l.list, l.gone)
+	l.list, l.gone = make([]*followed, 0, len(last)), nil
 	for _, list := range [2][]cluster.JobID{v.Pending(), v.Running()} {
 		for _, id := range list {
 			l.see(id)
 		}
 	}
 	l.leave(last, away)
-	m.options.Jobs = len(l.jobs)
+	m.options.Jobs = len(l.list)
 	m.seeTogether(v)
+}
+
+// Forget makes the next look the first, but keeps what was charged: the time until then costs nothing.
+func (l *Live) Forget() {
+	for _, j := range slices.Concat(l.list, l.gone) {
+		l.free = append(l.free, j.id)
+	}
+	clear(l.jobs)
+	clear(l.meter.together)
+	l.list, l.gone, l.meter.began = nil, nil, cluster.Never
 }
 
 // see brings the account of a job up to the present state.
@@ -120,10 +131,11 @@ func (l *Live) happen(j *followed, id cluster.JobID) {
 	v, a := l.view, &l.meter.jobs[j.id]
 	stops, moves, resizes := v.Changes(id)
 	runs := v.Phase(id) == cluster.Running
+	told := stops > a.stops
 	stopped, moved, resized := max(stops-a.stops, 0), max(moves-a.moves, 0), max(resizes-a.resizes, 0)
 	a.stops, a.moves, a.resizes = stops, moves, resizes
 	switch now := l.placement(id, nil); {
-	case a.running && !runs:
+	case a.running && (!runs || j.seen+1 < l.looks):
 		stopped = max(stopped, 1)
 	case !a.running || stopped+moved+resized > 0: // the state says it, or there is nothing to say
 	case !slices.EqualFunc(now, j.pieces, func(a, b piece) bool { return a.server == b.server }):
@@ -132,7 +144,7 @@ func (l *Live) happen(j *followed, id cluster.JobID) {
 		resized = 1
 	}
 	fraction := 0.0
-	if done := v.Progress(id); stopped > 0 && v.Starts(id) > 0 && done < j.progress {
+	if done := v.Progress(id); stopped > 0 && (told || !runs) && v.Starts(id) > 0 && done < j.progress {
 		fraction = 1 - float64(done)/float64(j.progress)
 	}
 	if stopped+moved+resized > 0 {
@@ -140,21 +152,16 @@ func (l *Live) happen(j *followed, id cluster.JobID) {
 	}
 }
 
-// leave forgets those of the last look's jobs that have ended, and lets those wait that are away.
+// leave forgets the jobs that have ended.
 func (l *Live) leave(last []*followed, away func(name string) bool) {
 	for _, j := range last {
-		if j.seen == l.looks {
-			continue
-		}
-		if away == nil || !away(j.name) {
+		switch {
+		case j.seen == l.looks:
+		case away != nil && away(j.name):
+			l.gone = append(l.gone, j)
+		default:
 			delete(l.jobs, j.name)
 			l.free = append(l.free, j.id)
-			continue
-		}
-		l.list = append(l.list, j)
-		if a := &l.meter.jobs[j.id]; a.running {
-			l.meter.events(j.id, 1, 0, 0, 0)
-			a.running, a.gpus, j.pieces = false, 0, j.pieces[:0]
 		}
 	}
 }

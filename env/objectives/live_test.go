@@ -120,9 +120,12 @@ terms: [{cost: stop, price: 1}, {cost: move, price: 1}, {cost: resize, price: 1}
 		{"an older state", 4 * time.Minute, ba, false, nil, []float64{0, 1, 1, 1, 0, 4}},
 		{"it was stopped", 6 * time.Minute, ba, false, nil, []float64{1, 1, 1, 1, 0, 5}},
 		{"its pods are away", 7 * time.Minute, []string{"a", "b", ""}, true, nil, []float64{1, 1, 1, 2, 0, 6}},
-		{"it waits again", 8 * time.Minute, ab, false, nil, []float64{1, 1, 1, 3, 0, 7}},
-		{"it has ended", 9 * time.Minute, []string{"a", "b", ""}, false, nil, []float64{1, 1, 1, 4, 0, 8}},
-		{"nothing", 19 * time.Minute, []string{"a", "b", ""}, false, nil, []float64{1, 1, 1, 4, 0, 8}},
+		{"its pods are still away", 8 * time.Minute, []string{"a", "b", ""}, true, nil, []float64{1, 1, 1, 2, 0, 6}},
+		{"it runs again", 9 * time.Minute, ab, false, []cluster.Piece{on(0, 2)}, []float64{1, 1, 1, 2, 0, 6}},
+		{"it is away again", 10 * time.Minute, []string{"a", "b", ""}, true, nil, []float64{1, 1, 1, 2, 0, 7}},
+		{"it runs once more", 11 * time.Minute, ab, false, []cluster.Piece{on(0, 2)}, []float64{2, 1, 1, 2, 0, 7}},
+		{"it has ended", 12 * time.Minute, []string{"a", "b", ""}, false, nil, []float64{2, 1, 1, 2, 0, 8}},
+		{"nothing", 19 * time.Minute, []string{"a", "b", ""}, false, nil, []float64{2, 1, 1, 2, 0, 8}},
 	} {
 		at(c.now, c.names, c.away, c.on...)
 		for i, want := range c.want {
@@ -132,7 +135,7 @@ terms: [{cost: stop, price: 1}, {cost: move, price: 1}, {cost: resize, price: 1}
 		}
 		rate := l.AppendPerHour(nil)
 		want := []float64{0, 0, 0, 0, 0, 0}
-		if c.names[2] != "" || c.away {
+		if c.names[2] != "" {
 			want[5] = 60
 			if c.on == nil && c.what != "an older state" {
 				want[3] = 60

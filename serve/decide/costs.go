@@ -27,8 +27,8 @@ func NewCosts(o *objectives.Objective, name, of string, r prometheus.Registerer)
 	labels := []string{"objective", "term"}
 	c := &Costs{
 		live:  objectives.NewLive(o),
-		total: prometheus.NewDesc(name+"_total", "What "+of+" has cost since the program began, by term of the objective.", labels, nil),
-		rate:  prometheus.NewDesc(name+"_per_minute", "What "+of+" costs a minute now, by term of the objective.", labels, nil),
+		total: prometheus.NewDesc(name+"_total", "What "+of+" has cost since the program began, by term.", labels, nil),
+		rate:  prometheus.NewDesc(name+"_per_minute", "What "+of+" costs a minute now, by term.", labels, nil),
 	}
 	if r != nil {
 		if err := r.Register(c); err != nil {
@@ -46,6 +46,16 @@ func (c *Costs) Look(s *cluster.View, away func(name string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live.Look(s, away)
+}
+
+// Forget lets the time until the next look cost nothing, for a cluster that nobody follows until then.
+func (c *Costs) Forget() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live.Forget()
 }
 
 // Total returns what the cluster has cost so far.

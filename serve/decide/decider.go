@@ -164,6 +164,21 @@ func (d *Decider) Decide(ctx context.Context, s *cluster.View, id string, reason
 	return out.result, nil
 }
 
+// Would returns what the policy, or else the fallback, proposes about a state that is not the cluster's but might be. Nothing is
+// counted, logged or learned. The errors are those of Decide.
+func (d *Decider) Would(ctx context.Context, s *cluster.View) ([]cluster.Proposal, error) {
+	given, _ := d.memory.recall()
+	given.Objective = d.Objective
+	out, policy, last := d.loaded.Load().decide(ctx, s, d.Seed, given)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("decide: %w", err)
+	}
+	if out == nil {
+		return nil, &Undecided{policy, last}
+	}
+	return out.result.Proposals, nil
+}
+
 // decided is a decision that can still be explained.
 type decided struct {
 	proposal

@@ -26,6 +26,7 @@ type Loop struct {
 	unseen  unseen
 	ledger  ledger
 	shadow  shadow
+	costs   costs
 	gangs
 	mode
 	pace
@@ -64,8 +65,12 @@ func New(c Config, r prometheus.Registerer) (*Loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	costs, err := newCosts(c.Decider.Objective, r)
+	if err != nil {
+		return nil, err
+	}
 	l := &Loop{
-		Config: c, metrics: m, unseen: unseen{}, shadow: newShadow(), mode: mode{inForce: off},
+		Config: c, metrics: m, costs: costs, unseen: unseen{}, shadow: newShadow(), mode: mode{inForce: off},
 		ledger: ledger{client: c.Client, namespace: c.Namespace, limit: c.Stops},
 		gangs: gangs{
 			spared: map[string]time.Time{}, rigid: map[string]time.Time{}, said: newSaid(),
@@ -213,6 +218,7 @@ func (l *Loop) decide(ctx context.Context, mode Mode, o orders, now time.Time) (
 	l.tellNever(ctx, v)
 	l.waits.see(v.Jobs, now)
 	l.incomplete.see(v, now, 2*l.GangDeadline)
+	l.seeCosts(ctx, v, mode, now)
 	r := decideRound(v, l.Decider, fmt.Sprint(l.rounds), limits{
 		stops: left, across: l.Across, waits: &l.waits, explain: explain, record: l.Decider.Decisions != nil,
 		spared:    func(gang string) bool { return l.kept(gang, now, sparing) },

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/objectives"
 	"github.com/clustergym/clustergym/env/pods"
 	"github.com/clustergym/clustergym/internal/must"
 	"github.com/clustergym/clustergym/policy"
@@ -347,6 +349,18 @@ func TestOverdueNodesAreTakenBack(t *testing.T) {
 	r := decideRound(v, decider(t, "fifo"), "r", limits{})
 	if !slices.Equal(r.giveBack, []string{"b"}) || len(r.stop) != 1 || r.view.Jobs[r.stop[0]].Spec.Name != "default/one" || r.forced != 1 {
 		t.Errorf("gives back %v and stops %v, want b and the gang on it", r.giveBack, r.stop)
+	}
+}
+
+// TestObjectivesWakeRounds checks that a policy that decides by an objective wants to be asked when a waiting gang begins to cost.
+func TestObjectivesWakeRounds(t *testing.T) {
+	d := decider(t, "index")
+	d.Objective = must.Get(objectives.Read(strings.NewReader("name: m\nterms: [{cost: wait, over: 10m, price: 1/min}]")))(t)
+	v, _ := view(t, []*corev1.Node{node("a", 4, nil)}, []crew{{name: "waits", pods: 5, least: 5, gpus: 1, asked: time.Minute}, {
+		name: "runs", pods: 4, least: 4, gpus: 1, on: []string{"a", "a", "a", "a"}, asked: time.Hour,
+	}, {name: "fits", pods: 4, least: 4, gpus: 1, asked: 4 * time.Minute}}, 0)
+	if r := decideRound(v, d, "r", limits{}); r.wake == nil || *r.wake != v.State.Now()+6*time.Minute {
+		t.Errorf("wakes at %v, now %v, want in 6 min", r.wake, v.State.Now())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/act"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/measure"
 	"github.com/clustergym/clustergym/cmd/clustergym-kube/mirror"
+	"github.com/clustergym/clustergym/env/objectives"
 )
 
 // play is a policy with the limits that a soak runs it with.
@@ -156,6 +158,7 @@ func (w *world) restart() {
 	if w.play.whims {
 		d = deciderAfter(w.t, w.play.policy, resizeAtRandom(w.draw))
 	}
+	d.Objective = objectives.Usual()
 	l, err := New(Config{
 		Readings: readings, Mode: Live, Namespace: "ns", Client: client, Actor: &act.Actor{Client: client, Parallel: 1}, Decider: d,
 		Mirror: reading, GangDeadline: soakDeadline, LossDeadline: soakLoss, Stops: w.play.stops, Across: w.play.across,
@@ -193,6 +196,9 @@ func (w *world) step(ctx context.Context) {
 	w.hurt = false
 	w.check.before()
 	w.l.Round(ctx)
+	if w.l.costs.objective == nil {
+		w.t.Fatalf("the costs of a round panicked:\n%s", strings.Join(w.log, ""))
+	}
 	w.forget()
 	w.check.after()
 	if w.dead {
