@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/clustergym/clustergym/env/cluster"
@@ -37,26 +36,12 @@ type size struct {
 
 var sizes = []size{{1, "1"}, {4, "2-4"}, {8, "5-8"}, {math.Inf(1), "9-"}}
 
-// termName names the i-th term of an objective: by its cost, with a number from the second term of the same cost on.
-func termName(o *Objective, i int) string {
-	name, n := string(o.Terms[i].Cost), 1
-	for _, t := range o.Terms[:i] {
-		if t.Cost == o.Terms[i].Cost {
-			n++
-		}
-	}
-	if n > 1 {
-		name += " " + strconv.Itoa(n)
-	}
-	return name
-}
-
 // Bill returns what the meter has charged so far: in all, by term, and to which of the jobs.
 func (m *Meter) Bill(jobs iter.Seq2[cluster.JobID, *cluster.JobSpec]) Bill {
 	o := m.objective
 	cost := Bill{Objective: o.Name, Unit: o.Unit, Total: m.Total()}
 	for i, x := range m.Terms() {
-		cost.Terms = append(cost.Terms, Share{Of: termName(o, i), Cost: x})
+		cost.Terms = append(cost.Terms, Share{Of: o.TermName(i), Cost: x})
 	}
 	bySize, byTenant := make([]Share, len(sizes)), map[string]*Share{}
 	for id, spec := range jobs {
