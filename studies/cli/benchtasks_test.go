@@ -14,7 +14,7 @@ func TestBenchTasksAreMeasured(t *testing.T) {
 		"--rules", "las,index,sjfskip,fifo",
 	}
 	s := must(t, args...)
-	contains(t, s.out, "| task | windows | best rule |", "| `small-first@embedded-small-v1` | 2 | `index` | 2 minutes | `las` | +", "| `keep-work@turns-small-untold-v1` | 2 | `",
+	contains(t, s.out, "| task | windows | best rule |", "| `small-first@embedded-small-v1` | 2 | `index` | ", " minutes | `las` | +", "| `keep-work@turns-small-untold-v1` | 2 | `",
 		"+know:speed=fit:seen=training` | ")
 	if again := must(t, append(args, "--cores", "1")...); again.out != s.out {
 		t.Errorf("with one worker\n%s\nwithout\n%s", again.out, s.out)
