@@ -112,7 +112,8 @@ type Provenance struct {
 	Memory float64 `json:"memory_s,omitempty"`
 	// Objective is what the policy was trained for: the text of an objective, or the name of a reward; "" means completion times.
 	Objective string `json:"objective,omitempty"`
-	// Validation is the policy's cost by the objective, summed over validation windows, by its prior's. The policy was chosen by this number. 0 means that there were no validation windows.
+	// Validation is the policy's cost by the objective, summed over validation windows, by its prior's. The policy was chosen by
+	// this number. 0 means that there were no validation windows.
 	Validation float64 `json:"validation,omitempty"`
 	// From is the policy that the training began with; nil for an untrained one. Seen also lists what that policy was trained and
 	// chosen on.

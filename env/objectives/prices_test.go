@@ -23,13 +23,17 @@ func TestPricesOfAFile(t *testing.T) {
 	}
 	text := "name: x\n# a remark\nterms:\n  - {cost: wait, price: 1/h}\n  - {cost: gpu_time, price: 1/h, prices: prices/day.csv}\n"
 	path := write("x.yaml", text)
+	write("x.yaml", strings.ReplaceAll(text, "\n", "\r\n"))
 	write("prices/day.csv", "\ufeffHour,Price\r\n0,0.5\r\n07:00, 2\r\n22,5e-1\r\n")
 	o := must.Get(Open(path))(t)
 	if want := map[int]float64{0: 0.5, 7: 2, 22: 0.5}; !reflect.DeepEqual(o.Terms[1].Prices, want) {
 		t.Errorf("prices %v, want %v", o.Terms[1].Prices, want)
 	}
 	again := must.Get(Read(strings.NewReader(o.Text())))(t)
-	if !reflect.DeepEqual(again.Terms, o.Terms) || !strings.Contains(o.Text(), "prices: {0: 0.5, 7: 2, 22: 0.5}") {
+	if plain := must.Get(Read(strings.NewReader("name: x\r\nterms: [{cost: stop, price: 1}]\r\n")))(t); strings.Contains(plain.Text(), "\r") {
+		t.Errorf("the text %q keeps carriage returns", plain.Text())
+	}
+	if !reflect.DeepEqual(again.Terms, o.Terms) || strings.Contains(o.Text(), "\r") || !strings.Contains(o.Text(), "prices: {0: 0.5, 7: 2, 22: 0.5}") {
 		t.Errorf("the text does not say all: %s", o.Text())
 	}
 	for file, want := range map[string]string{

@@ -127,7 +127,7 @@ func parse(text []byte, folder string) (*Objective, error) {
 	}
 	o, err := f.objective()
 	if err == nil {
-		o.text = string(text)
+		o.text = strings.ReplaceAll(string(text), "\r\n", "\n")
 	}
 	return o, err
 }
