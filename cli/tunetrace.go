@@ -98,8 +98,8 @@ seeds: [1]
 		was, err := os.ReadFile(f.path)
 		switch {
 		case err == nil && !bytes.Equal(was, f.text):
-			return "", cmdline.Usage("%s is another one than --trace would make: go on with --scenario %s, or choose another --out", f.path,
-				path)
+			return "", cmdline.Usage("%s is another one than --trace would make: go on with --scenario %s, or choose another --out",
+				f.path, path)
 		case err == nil:
 			continue
 		case !errors.Is(err, fs.ErrNotExist):

@@ -182,16 +182,16 @@ func (c *Config) Validate() error {
 	return c.checkAgainst()
 }
 
-// decidesBy returns an error about a baseline that decides by an objective, and would do so by another one than the run's. A policy
-// is used where nobody says what it was trained for, so its prior must name the objective itself.
+// decidesBy returns an error about a baseline that decides by an objective, and would do so by another one than the run's. A
+// policy is used where nobody says what it was trained for, so its prior must name the objective itself.
 func (c *Config) decidesBy(s baselines.Spec) error {
 	g, err := c.goal()
 	if err != nil || !s.Needs().Objective || strings.Contains(s.String(), "objective=") ||
 		g.reward == nil && g.objective.Text() == objectives.Usual().Text() {
 		return nil
 	}
-	return fmt.Errorf("%s decides by completion times, and the run learns for another objective: want its option objective, such as "+
-		"index:objective=small-first", s)
+	return fmt.Errorf("%s decides by completion times, and the run learns for another objective: want its option objective, such "+
+		"as index:objective=small-first", s)
 }
 
 // decides is Validate without the settings that only training uses: the objective and the baselines. A program that lacks one of

@@ -86,8 +86,8 @@ func (c *contest) means(names []string) (against map[string]float64, best float6
 }
 
 // standardError returns that of the ratio of two sums over the same windows, by the jackknife: from the ratios that there are
-// without each window in turn (Quenouille, Biometrika 1956). If one window costs more than all others together, the error is about
-// what the others disagree with it by.
+// without each window in turn (Quenouille, Biometrika 1956). If one window costs more than all others together, the error is
+// about what the others disagree with it by.
 func standardError(costs, others []float64) float64 {
 	n := float64(len(costs))
 	without := make([]float64, len(costs))
@@ -104,7 +104,8 @@ func standardError(costs, others []float64) float64 {
 }
 
 // better reports whether the sum of costs is lower than that of others of the same windows, by more than the standard error of
-// their ratio. So what is better in a single window alone is not better. Of one window, which tells no error, it is the lower cost.
+// their ratio. So what is better in a single window alone is not better. Of one window, which tells no error, it is the lower
+// cost.
 func better(costs, others []float64) bool {
 	gain := 1 - ratio(stats.Mean(costs), stats.Mean(others))
 	if len(costs) < 2 {
