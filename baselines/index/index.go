@@ -62,8 +62,8 @@ type live struct {
 	rate   float64       // what an hour of delay costs
 	index  float64       // rate / (gpus x left)
 	submit time.Duration
-	rates  float64 // of this job and all before it in the order; likewise work, in GPU-hours
-	work   float64
+	work   float64       // GPU-hours of this job and all before it in the order
+	rates  float64       // what an hour costs these, in the mean until they start, see stopper.queue
 }
 
 // New returns the rule for an objective.
@@ -134,13 +134,6 @@ func (s *Scheduler) look(tx *cluster.Txn) {
 		tx.WakeAt(wake)
 	}
 	slices.SortFunc(s.waiting, compare)
-	rates, work := 0.0, 0.0
-	for i := range s.waiting {
-		j := &s.waiting[i]
-		rates += j.rate
-		work += j.gpus * j.left.Hours()
-		j.rates, j.work = rates, work
-	}
 	s.stop.begin(s)
 }
 

@@ -59,6 +59,7 @@ func (p *stopper) look() {
 	for i := range v.Servers() {
 		p.total += float64(v.Working(cluster.ServerID(i)))
 	}
+	p.queue()
 	for _, id := range v.Running() {
 		r := runner{id: id, left: objectives.Left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU}
 		if v.Now() < v.Since(id)+s.restart.least(v, id) {
@@ -71,7 +72,7 @@ func (p *stopper) look() {
 		}
 		r.hour = s.meter.Rate(v, id, again, s.ahead, r.gpus)
 		r.index = r.hour / (r.gpus * again.Hours())
-		r.spare = p.spare(&r)
+		r.spare = p.spare(&r, again)
 		p.running = append(p.running, r)
 		p.at[id] = int32(len(p.running))
 	}
@@ -225,16 +226,32 @@ func (p *stopper) anywhere(j *live, limit float64) {
 	}
 }
 
+// queue adds up, in the order of the jobs that wait, their work and what their waiting costs if the cluster is one machine that
+// does them in turn. What costs nothing until then has no rate, whatever it costs later.
+func (p *stopper) queue() {
+	work, rates := 0.0, 0.0
+	for i := range p.s.waiting {
+		j := &p.s.waiting[i]
+		work += j.gpus * j.left.Hours()
+		until := max(time.Duration(work/p.total*float64(time.Hour)), time.Second)
+		rates += p.s.saves(j, 0, until) / until.Hours()
+		j.work, j.rates = work, rates
+	}
+}
+
 // spare returns what it saves if the job goes behind all that wait and have a higher index. The cluster counts as one machine:
 // these jobs are done earlier by the work that the job has left, and it is done later by theirs. A waiting job's own gain says
 // too little where GPUs become free often: it then leaves these to the next in the queue.
-func (p *stopper) spare(r *runner) (saved float64) {
-	waiting := p.s.waiting
+func (p *stopper) spare(r *runner, again time.Duration) (saved float64) {
+	waiting, meter := p.s.waiting, p.s.meter
 	n := sort.Search(len(waiting), func(i int) bool { return waiting[i].index <= r.index })
 	if n == 0 {
 		return 0
 	}
-	return (waiting[n-1].rates*r.gpus*r.left.Hours() - r.hour*waiting[n-1].work) / p.total
+	last := &waiting[n-1]
+	delay := time.Duration(last.work / p.total * float64(time.Hour))
+	own := meter.Cost(p.s.view, r.id, delay, again, r.gpus) - meter.Cost(p.s.view, r.id, 0, again, r.gpus)
+	return last.rates*r.gpus*r.left.Hours()/p.total - own
 }
 
 // cost returns what it costs to stop the job for another: as long as that one runs or, if it comes before it in the order, for
