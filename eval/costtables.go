@@ -96,7 +96,9 @@ func (c *Comparison) Parts(i int) Table {
 			column(name, by.unit, "", func(c *objectives.Bill) float64 { return sumOf(by.list(c), name) })
 		}
 		if len(names) > len(shown) {
-			column(objectives.Others, by.unit+"s", "", func(c *objectives.Bill) float64 { return sumOf(by.list(c)) - sumOf(by.list(c), shown...) })
+			column(objectives.Others, by.unit+"s", "", func(c *objectives.Bill) float64 {
+				return sumOf(by.list(c)) - sumOf(by.list(c), shown...)
+			})
 		}
 	}
 	shared := func(c *objectives.Bill) float64 { return c.Total - sumOf(c.BySize) }

@@ -62,8 +62,8 @@ type live struct {
 	rate   float64       // what an hour of delay costs
 	index  float64       // rate / (gpus x left)
 	submit time.Duration
-	work   float64       // GPU-hours of this job and all before it in the order
-	rates  float64       // what an hour costs these, in the mean until they start, see stopper.queue
+	work   float64 // GPU-hours of this job and all before it in the order
+	rates  float64 // what an hour costs these, in the mean until they start, see stopper.queue
 }
 
 // New returns the rule for an objective.

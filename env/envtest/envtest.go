@@ -38,7 +38,10 @@ func Checks() []Check {
 		{"vector", "a vector shows the episodes one after the other, cut where its mode says, those without steps too", inVector},
 		{"conserved", "GPUs, CPU, memory and jobs are neither lost nor made", onState("conserved", conserved)},
 		{"time", "elapsed times are never negative and sum to the present instant", onWalk("time", elapsed)},
-		{"rewards", "flow rewards sum to the negative completion times, those of objectives to minus the cost", onWalk("rewards", rewards)},
+		{
+			"rewards", "flow rewards sum to the negative completion times, those of objectives to minus the cost",
+			onWalk("rewards", rewards),
+		},
 		{"ends", "random play ends, with every job done or a reason", onState("ends", ends)},
 		{"starved", "agents who pass for ever starve nobody", onState("starved", starved)},
 	}

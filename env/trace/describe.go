@@ -23,7 +23,7 @@ type Stats struct {
 	Tenants    int           `json:"tenants"`            // distinct names, the empty one not counted
 	PerDay     []int         `json:"arrivals_per_day"`   // arrivals in each 24 hours from the first submit
 	Statuses   [4]int        `json:"-"`                  // jobs by Status
-	ArrivalCV  float64       `json:"arrival_cv"`         // standard deviation over mean of the times between arrivals, 0 for fewer than three jobs
+	ArrivalCV  float64       `json:"arrival_cv"`         // deviation over mean of times between arrivals; 0 below 3 jobs
 }
 
 // Gang is one entry of the gang-size histogram.
