@@ -33,8 +33,6 @@ func declareIndex(s *Settings) maker {
 		objective, err = objectives.Open(text)
 		return err
 	}, "what to decide by, in place of the evaluation's first objective", "own")
-	s.Float(&opts.Ahead, "ahead", 0, 1000, "how far ahead costs are looked at, in mean run times of the jobs that wait",
-		"own choice; Vepsalainen and Morton find 1.5 to 4.5 good")
 	s.Float(&opts.Stops, "stops", 0, 1000, "how many times what it costs a stop has to save; 0 never stops a job", "own choice")
 	s.Float(&opts.Holds, "holds", 0, 1000, "how many times what it costs it must save to hold GPUs for the first job that finds no"+
 		" room; 0 never holds any", "own choice, by validation windows of Venus and of the generator's workload")

@@ -98,7 +98,7 @@ func TestDeadlinesAreApparentTardinessCost(t *testing.T) {
 		best, highest := cluster.JobID(-1), 0.0
 		for i := range e.Jobs {
 			slack := max(e.Jobs[i].Deadline-e.Jobs[i].Work, 0).Hours()
-			if x := math.Exp(-slack/(index.Defaults().Ahead*mean)) / e.Jobs[i].Work.Hours(); x > highest*(1+1e-9) {
+			if x := math.Exp(-slack/(index.Ahead*mean)) / e.Jobs[i].Work.Hours(); x > highest*(1+1e-9) {
 				best, highest = cluster.JobID(i), x
 			}
 		}
@@ -139,7 +139,7 @@ func TestRandomEpisodesEnd(t *testing.T) {
 			simtest.Many(t, 30, func(t *rapid.T) {
 				e := simtest.Draw(t)
 				log := simtest.Play(t, e, index.New("index", o, index.Defaults(), &placement.BestFit{}), 1)
-				plain := simtest.Play(t, e, index.New("index", o, index.Options{Ahead: 1}, &placement.BestFit{}), 1)
+				plain := simtest.Play(t, e, index.New("index", o, index.Options{}, &placement.BestFit{}), 1)
 				if !log.Outcome.Terminated && plain.Outcome.Terminated {
 					t.Fatalf("outcome %+v", log.Outcome)
 				}

@@ -54,7 +54,7 @@ func (m made) write(t *testing.T, root string) *Run {
 	for i, x := range m.results {
 		line := train.Metrics{Update: i + 1, Choices: 100, Learned: 50, Validation: &x, Margin: float64(i + 1), Entropy: 0.5, Norm: 2}
 		if i == 0 && m.start > 0 {
-			line.Start = &m.start
+			line.Start, line.StartKept = &m.start, true
 		}
 		if m.name != "draws" {
 			line.Agree = 0.75
