@@ -25,8 +25,8 @@ type Options struct {
 	Holds float64
 }
 
-// Ahead is how far ahead marginal costs are looked at, in mean run times of the jobs that wait. Vepsalainen and Morton find 1.5 to
-// 4.5 good; on validation windows of Venus half and twice as much changed costs by -1 to +13 %.
+// Ahead is how far ahead marginal costs are looked at, in mean run times of the jobs that wait. Vepsalainen and Morton find 1.5
+// to 4.5 good; on validation windows of Venus half and twice as much changed costs by -1 to +13 %.
 const Ahead = 2.0
 
 // Defaults returns the settings of the rule as it comes.
