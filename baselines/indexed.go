@@ -36,7 +36,7 @@ func declareIndex(s *Settings) maker {
 	s.Float(&opts.Stops, "stops", 0, 1000, "how many times what it costs a stop has to save; 0 never stops a job", "own choice")
 	s.Float(&opts.Holds, "holds", 0, 1000, "how many times what it costs it must save to hold GPUs for the first job that finds no"+
 		" room; 0 never holds any", "own choice, by validation windows of Venus and of the generator's workload")
-	placer := s.Placer("compact")
+	placer := s.Placer("menu")
 	s.Needs.Objective = true
 	return func(name string) cluster.Scheduler {
 		o := objective

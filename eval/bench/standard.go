@@ -40,7 +40,7 @@ func Standard(prior string) []Entry {
 	const best = "index"
 	for _, name := range []string{
 		"sjfskip:place=compact", "srtf:place=compact", "srsf:gain=240", "srsf:gain=1000", "srsf:evict=true+menu:places=8+move",
-		"serverfilling:place=compact", "gittins:place=compact", "lyra", best, "index:stops=1+menu", "index+menu+move",
+		"serverfilling:place=compact", "gittins:place=compact", "lyra", best, "index:stops=1", "index+move",
 	} {
 		all = append(all, Entry{name, name, name + Learns})
 	}

@@ -14,8 +14,8 @@ func Names() []string {
 
 // patterns are names of policies in which {a,b} stands for a and for b.
 var patterns = []string{
-	"index{,:stops=1,:stops=4}{,:holds=0,:holds=0.5}{,:place=bestfit,:place=tune}",
-	"index{,:stops=1,:stops=4}+menu{,+move}",
+	"index{,:stops=1,:stops=4}{,:holds=0,:holds=0.5}{,:place=compact,:place=bestfit,:place=tune}",
+	"index{,:stops=1,:stops=4}+move",
 	"fifo{,:backfill=easy}{,:place=compact}",
 	"fjf{,:place=compact}",
 	"sjf{,:backfill=easy}{,:place=compact}",
