@@ -40,7 +40,7 @@ func (c Columns) pick(h *header, given Columns) (*columns, error) {
 			p.add(name, h, at)
 		case slices.Contains(native.required, name):
 			return nil, fmt.Errorf("columns: the file has no column %s: add %s, with one of %s", name,
-				shown(cmp.Or(guess(h, name), name+"=COLUMN")), h)
+				shown(cmp.Or(guess(h, name), name+"=COLUMN")), shown(h.String()))
 		}
 	}
 	p.unread = p.rest(h)
@@ -70,7 +70,7 @@ func (c *columns) pick(entry string, h *header, known []string) error {
 	for i, column := range columns {
 		at := h.find(column)
 		if at < 0 {
-			return fmt.Errorf("columns: %s=%s: the file has no column %q, only %s", name, shown(column), column, h)
+			return fmt.Errorf("columns: %s=%s: the file has no column %q, only %s", name, shown(column), column, shown(h.String()))
 		}
 		c.add(names[i], h, at)
 	}

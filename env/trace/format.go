@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/clustergym/clustergym/internal/names"
 )
 
 // Format is the layout of a trace file.
@@ -181,7 +183,7 @@ func unknownHeader(h *header) error {
 	}
 	if entries, lacks := propose(h); len(entries) > 0 {
 		return fmt.Errorf("%w: header %q is none of %s; did you mean --columns %s?%s", ErrFormat, h, join(Formats()),
-			shellQuoted(strings.Join(entries, ",")), lacks)
+			shellQuoted(names.Escape(strings.Join(entries, ","))), lacks)
 	}
 	if !slices.ContainsFunc(h.names, func(name string) bool { return !isIndex(name) && !isValue(name) }) {
 		return fmt.Errorf("%w: the first line, %q, has values in place of names: put a header before it, such as %s", ErrFormat, h,

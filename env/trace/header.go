@@ -112,7 +112,7 @@ func (h *header) find(name string) int {
 }
 
 // String returns the names for errors.
-func (h *header) String() string { return shown(strings.Join(h.names, ",")) }
+func (h *header) String() string { return shorten(strings.Join(h.names, ",")) }
 
 // twice returns a name that stands twice, "" if none does.
 func (h *header) twice() string {
