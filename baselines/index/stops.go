@@ -61,7 +61,7 @@ func (p *stopper) look() {
 	}
 	p.queue()
 	for _, id := range v.Running() {
-		r := runner{id: id, left: objectives.Left(v, id), gpus: float64(v.Placement(id).GPUMilli()) / cluster.WholeGPU}
+		r := runner{id: id, left: objectives.Left(v, id), gpus: v.Placement(id).GPUs()}
 		if v.Now() < v.Since(id)+s.restart.least(v, id) {
 			continue // it has just been started
 		}
@@ -81,7 +81,7 @@ func (p *stopper) look() {
 // try starts a job that has found no room in the place of others, if that pays. Otherwise it changes nothing.
 func (p *stopper) try(tx *cluster.Txn, j *live) (started bool, err error) {
 	s := p.s
-	if s.options.Stops == 0 || j.rate <= 0 || len(p.failed) >= mostFailed || s.view.NoPreemption() {
+	if s.options.Stops == 0 || len(p.failed) >= mostFailed || s.view.NoPreemption() {
 		return false, nil
 	}
 	if !p.looked {
@@ -189,11 +189,10 @@ func (p *stopper) onServers(j *live, limit float64) {
 
 // allowed yields the servers that a job may use.
 func (p *stopper) allowed(j *live) iter.Seq[cluster.ServerID] {
-	v, spec := p.s.view, p.s.view.Spec(j.id)
+	v := p.s.view
 	return func(yield func(cluster.ServerID) bool) {
 		for i := range v.Servers() {
-			id := cluster.ServerID(i)
-			if spec.Allows(v.Server(id).GPUType) && (spec.Where == nil || spec.Where.Has(id)) && v.Open(id) && !yield(id) {
+			if id := cluster.ServerID(i); v.MayUse(j.id, id) && v.Open(id) && !yield(id) {
 				return
 			}
 		}

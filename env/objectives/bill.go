@@ -59,7 +59,10 @@ func (m *Meter) Bill(jobs iter.Seq2[cluster.JobID, *cluster.JobSpec]) Bill {
 		}
 	}
 	cost.BySize = slices.DeleteFunc(bySize, func(s Share) bool { return s.Jobs == 0 })
-	cost.ByTenant = mostOf(byTenant)
+	for _, s := range byTenant {
+		cost.ByTenant = append(cost.ByTenant, *s)
+	}
+	cost.ByTenant = mostOf(cost.ByTenant)
 	return cost
 }
 
@@ -70,11 +73,8 @@ const (
 	Others = "others"
 )
 
-// mostOf returns the tenants that cost most, and the others as one.
-func mostOf(all map[string]*Share) (list []Share) {
-	for _, s := range all {
-		list = append(list, *s)
-	}
+// mostOf sorts tenants and returns those that cost most, and the others as one.
+func mostOf(list []Share) []Share {
 	slices.SortFunc(list, func(a, b Share) int { return cmp.Or(cmp.Compare(b.Cost, a.Cost), strings.Compare(a.Of, b.Of)) })
 	if len(list) > mostTenants {
 		rest := Share{Of: Others}
@@ -92,7 +92,6 @@ func MeanBills(cases [][]Bill) []Bill {
 	var means []Bill
 	for i, first := range cases[0] {
 		mean := Bill{Objective: first.Objective, Unit: first.Unit}
-		tenants := map[string]*Share{}
 		for _, costs := range cases {
 			c, n := &costs[i], len(cases)
 			mean.Total += c.Total / float64(n)
@@ -101,10 +100,7 @@ func MeanBills(cases [][]Bill) []Bill {
 			mean.ByTenant = addShares(mean.ByTenant, c.ByTenant, n)
 		}
 		slices.SortFunc(mean.BySize, func(a, b Share) int { return cmp.Compare(sizeIndex(a.Of), sizeIndex(b.Of)) })
-		for k := range mean.ByTenant {
-			tenants[mean.ByTenant[k].Of] = &mean.ByTenant[k]
-		}
-		mean.ByTenant = mostOf(tenants)
+		mean.ByTenant = mostOf(mean.ByTenant)
 		means = append(means, mean)
 	}
 	return means
