@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,24 +114,21 @@ seeds: [1]
 }
 
 // load returns the scenario of the flags.
-func (o *tuneOptions) load(ctx context.Context, a *app, objective string) (*scenario.Scenario, error) {
+func (o *tuneOptions) load(ctx context.Context, a *app, objective string) (s *scenario.Scenario, err error) {
 	if err := o.Own.validate(&o.Scenario); err != nil {
 		return nil, err
 	}
-	name := o.Own.name()
-	if o.Own.File != "" && o.Out == "" {
-		o.Out = filepath.Join("runs", fmt.Sprintf("tune-%s-%s", name, objective))
+	usual := func(scenario string) string {
+		return filepath.Join("runs", fmt.Sprintf("tune-%s-%s", scenario, objective))
 	}
 	if o.Own.File != "" {
-		path, err := o.Own.scenario(ctx, a, o.Out)
-		if err != nil {
+		o.Out = cmp.Or(o.Out, usual(o.Own.name()))
+		if o.Scenario.Name, err = o.Own.scenario(ctx, a, o.Out); err != nil {
 			return nil, err
 		}
-		o.Scenario.Name = path
 	}
-	s, err := o.Scenario.Load()
-	if err == nil && o.Out == "" {
-		o.Out = filepath.Join("runs", fmt.Sprintf("tune-%s-%s", s.Name, objective))
+	if s, err = o.Scenario.Load(); err == nil {
+		o.Out = cmp.Or(o.Out, usual(s.Name))
 	}
 	return s, err
 }
