@@ -13,8 +13,8 @@ import (
 
 // curve is the cost of an episode over time. What happens at an instant is spread over the interval that begins there.
 type curve struct {
-	bill
-	measured *objectives.Meter // as eval measures the episode, if that is another cost than the bill's
+	costing
+	measured *objectives.Meter // as eval measures the episode, if that is another cost than the costing's
 	at       []time.Duration
 	rate     []float64     // cost per hour from at[k] to at[k+1]; one element fewer than at
 	togo     []float64     // discounted cost from at[k] to the end of the episode; set by closed
@@ -27,7 +27,7 @@ var _ env.Reward = (*curve)(nil)
 
 // newCurve returns an empty curve, for an episode that has not begun.
 func newCurve(g goal, e *sim.Episode) *curve {
-	c := &curve{bill: g.bill(e), memory: g.memory}
+	c := &curve{costing: g.costing(e), memory: g.memory}
 	if g.reward == nil && e.Config.Warm > 0 {
 		c.measured = e.Meter(g.objective, nil)
 	}

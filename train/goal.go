@@ -67,25 +67,25 @@ func Compared(objective string) (what, unit string) {
 	return "cost by " + g.objective.Name, g.objective.Unit
 }
 
-// bill adds up what an episode costs while it goes on. Jobs that fill the cluster before the window count, too: nobody who
+// costing adds up what an episode costs while it goes on. Jobs that fill the cluster before the window count, too: nobody who
 // decides knows which these are.
-type bill struct {
+type costing struct {
 	reward env.Reward
 	meter  *objectives.Meter // nil with a reward
 }
 
-// bill returns a bill of an episode that has not begun.
-func (g goal) bill(e *sim.Episode) bill {
+// costing returns the costing of an episode that has not begun.
+func (g goal) costing(e *sim.Episode) costing {
 	if g.reward != nil {
-		return bill{reward: g.reward}
+		return costing{reward: g.reward}
 	}
 	all := *e
 	all.Config.Warm = 0
-	return bill{meter: all.Meter(g.objective, nil)}
+	return costing{meter: all.Meter(g.objective, nil)}
 }
 
 // copyTo makes dst an independent copy, for a fork of the simulator.
-func (b *bill) copyTo(dst *bill) {
+func (b *costing) copyTo(dst *costing) {
 	dst.reward = b.reward
 	if b.meter == nil {
 		return
@@ -97,7 +97,7 @@ func (b *bill) copyTo(dst *bill) {
 }
 
 // pass returns the cost of the time between two instants, during which only the clock changes, and of what happened before them.
-func (b *bill) pass(v *cluster.View, from, to time.Duration) float64 {
+func (b *costing) pass(v *cluster.View, from, to time.Duration) float64 {
 	if b.meter == nil {
 		return -b.reward.Score(v, from, to)
 	}
@@ -107,7 +107,7 @@ func (b *bill) pass(v *cluster.View, from, to time.Duration) float64 {
 }
 
 // rest returns the cost of what happened at the last instant.
-func (b *bill) rest(v *cluster.View) float64 {
+func (b *costing) rest(v *cluster.View) float64 {
 	if b.meter == nil {
 		return 0
 	}
@@ -116,8 +116,8 @@ func (b *bill) rest(v *cluster.View) float64 {
 	return b.meter.Total() - before
 }
 
-// rate returns the cost of the hour after now if nothing changes. It changes the bill.
-func (b *bill) rate(v *cluster.View) float64 {
+// rate returns the cost of the hour after now if nothing changes. It changes the costing.
+func (b *costing) rate(v *cluster.View) float64 {
 	b.rest(v)
 	return b.pass(v, v.Now(), v.Now()+time.Hour)
 }
@@ -130,7 +130,7 @@ const (
 
 // backlog estimates what jobs will cost that wait or run, from the last instant on: a virtual machine plays them, first those
 // that save most for the work that they need. Only the jobs' own terms and the makespan can be estimated so. It changes the jobs.
-func (b *bill) backlog(v *cluster.View, jobs []backlog.Job) (cost float64) {
+func (b *costing) backlog(v *cluster.View, jobs []backlog.Job) (cost float64) {
 	span := func(hours float64) time.Duration { return time.Duration(hours * float64(time.Hour)) }
 	for i := range jobs {
 		j := &jobs[i]

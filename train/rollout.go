@@ -50,7 +50,7 @@ type player struct {
 	draw    *rand.Rand
 	env     *env.Cluster
 	fork    sim.Sim
-	forked  bill // of the fork
+	forked  costing // of the fork
 	prior   *candidates.Guard
 	play    cluster.Scheduler // prior, by what the game believes
 	out     *rollout
@@ -251,7 +251,7 @@ func (g *player) cost(list ...*candidates.Candidate) (float64, error) {
 }
 
 // costOf plays a fork to its end, or for the time until, and returns the discounted cost from now on.
-func (b *bill) costOf(fork *sim.Sim, prior cluster.Scheduler, until, memory time.Duration) (float64, error) {
+func (b *costing) costOf(fork *sim.Sim, prior cluster.Scheduler, until, memory time.Duration) (float64, error) {
 	start, cost, enough := fork.State().Now(), 0.0, false
 	fork.Watch(func(from, to time.Duration) {
 		rate := b.pass(&fork.State().View, from, to) / (to - from).Hours()

@@ -55,7 +55,7 @@ func (g *player) ends(c *Config) {
 // costInFull plays a fork for the given time, or to its end if that comes first. It returns the undiscounted cost from now on,
 // and an estimate of what the jobs still in the system will cost. Forks of one decision end at the same instant, so that the same
 // jobs have arrived in all of them.
-func (b *bill) costInFull(fork *sim.Sim, prior cluster.Scheduler, length time.Duration) (float64, error) {
+func (b *costing) costInFull(fork *sim.Sim, prior cluster.Scheduler, length time.Duration) (float64, error) {
 	cost, over := 0.0, false
 	end := fork.State().Now() + min(length, cluster.Never-fork.State().Now())
 	fork.Watch(func(from, to time.Duration) {

@@ -85,7 +85,7 @@ func costAfter(
 	t.Helper()
 	run, err := episode.New()
 	must.Do(t, err)
-	b, over := goal.bill(&episode), false
+	b, over := goal.costing(&episode), false
 	run.Watch(func(from, to time.Duration) {
 		v, end, counts := &run.State().View, to, judge.chosen >= len(judge.actions)
 		if over {
